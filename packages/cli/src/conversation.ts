@@ -6,6 +6,7 @@ import {
   isQuestionOfCall,
   isTerminal,
   MessageSchema,
+  MessageSettingsSchema,
   type Part,
   Role,
   reduceTask,
@@ -22,6 +23,8 @@ export interface ConversationOptions {
   /** Receives each event as it arrives. */
   readonly onEvent: (event: TaskEvent) => void;
   readonly nextId: () => string;
+  /** What the program calls itself in the log: at most 64 visible characters. */
+  readonly clientLabel: string;
 }
 
 /** A message to send. */
@@ -38,7 +41,9 @@ export interface MessageToSend {
  */
 export async function converse(sent: MessageToSend, options: ConversationOptions, signal: AbortSignal): Promise<Task> {
   let task = sent.before ?? emptyTask();
-  for await (const event of streamMessage(options.client, sent.request, signal)) {
+  const { client, clientLabel } = options;
+  const request = { ...sent.request, messageSettings: create(MessageSettingsSchema, { clientLabel }) };
+  for await (const event of streamMessage(client, request, signal)) {
     task = reduceTask(task, event);
     options.onEvent(event);
   }

@@ -1,3 +1,8 @@
+/** A command line that cannot be meant. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
 /** Returns the message of what was thrown, which need not be an `Error`. */
 export function errorMessage(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);

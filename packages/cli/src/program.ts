@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from "commander";
 import manifest from "../package.json" with { type: "json" };
+import { UsageError } from "./errors.ts";
 import { ExitCode } from "./exit-code.ts";
 import { type Io, writeLine } from "./io.ts";
 import { AGENT_PROGRAMS } from "./known-programs.ts";
@@ -20,7 +21,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
     const { isAbort, userMessage } = await import("./error-text.ts");
     if (isAbort(reason)) return ExitCode.CANCELED;
     writeLine(io.stderr, `devtool: ${visible(userMessage(reason)).replaceAll("\n", "\n  │ ")}`);
-    return ExitCode.FAILED;
+    return reason instanceof UsageError ? ExitCode.USAGE : ExitCode.FAILED;
   }
 }
 
@@ -78,14 +79,7 @@ function addServe(program: Command, io: Io, done: Done): void {
         .conflicts("profile"),
     )
     .option("--model <name>", "the model, for instance openai:gpt-5.5 or anthropic:claude-sonnet-5-5")
-    .addOption(
-      new Option("--approval-mode <mode>", "what the agent may do without asking").choices([
-        "default",
-        "plan",
-        "auto-edit",
-        "yolo",
-      ]),
-    )
+    .addOption(approvalModeOption("what the agent may do without asking"))
     .option("--store <url>", "keep tasks in this database, which servers share: postgres://user@host/database")
     .option("--config <file>", "configuration file (default: config.toml in the data directory)")
     .option("--data <dir>", DATA_DIRECTORY);
@@ -118,17 +112,19 @@ function addListenOptions(command: Command): void {
 }
 
 function addRun(program: Command, io: Io, done: Done): void {
-  withConnection(withApproval(program.command("run <prompt>")))
-    .description("Give an agent a task and follow it to its end")
+  withConnection(withApproval(withSession(program.command("run [prompt]"))))
+    .description('Give an agent a task and follow it to its end; the prompt "-", or none, is read from standard input')
+    .option("--prompt-file <file>", "read the prompt from a file")
     .option("--workspace <dir>", "directory to work in (default: current directory; with --url or --task the server's)")
     .option("--task <id>", "continue this task")
+    .option("--output-last-message <file>", "write what the agent said last to a file")
     .option("--json", JSON_EVENTS)
     .addHelpText("after", EXIT_CODES)
     .action(async (prompt, options) => done(await (await import("./command/run.ts")).run(prompt, options, io)));
 }
 
 function addChat(program: Command, io: Io, done: Done): void {
-  withConnection(withApproval(program.command("chat")))
+  withConnection(withApproval(withSession(program.command("chat"))))
     .description("Chat with an agent")
     .option("--workspace <dir>", "directory to work in (default: the server's)")
     .option("--task <id>", "continue this task")
@@ -283,6 +279,21 @@ function addPush(program: Command, io: Io, done: Done): void {
     .option("--task <id>", "subscribe to this task's events while listening")
     .option("--json", JSON_EVENTS)
     .action(async (options) => done(await (await import("./command/push.ts")).pushListen(options, io)));
+}
+
+/** Adds the settings of a session. */
+function withSession(command: Command): Command {
+  return command
+    .option("--model <name>", "the model (default: the server's)")
+    .addOption(approvalModeOption("what the agent may do without asking, at most what the operator allows"));
+}
+
+function approvalModeOption(description: string): Option {
+  const modes = ["default", "plan", "auto-edit", "yolo"];
+  const option = new Option("--approval-mode <mode>", description).choices(modes);
+  const parse = option.parseArg;
+  // Gemini CLI writes auto_edit.
+  return option.argParser((name: string, before: unknown) => parse?.(name.replace("_", "-"), before));
 }
 
 /** Adds the options that say how the agent's questions are answered. */

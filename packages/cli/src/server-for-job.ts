@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import type { DevtoolClient } from "@devtool/client";
+import { ApprovalMode } from "@devtool/schema";
 import { isInside } from "@devtool/server/operator";
 import type { Address } from "./address.ts";
 import { type ConnectionOptions, connectionTo, createClient, createNotifier, findServer } from "./connection.ts";
@@ -14,6 +15,8 @@ import { UnprovenServerError } from "./server-identity.ts";
 export interface JobOptions extends ConnectionOptions {
   readonly workspace?: string;
   readonly task?: string;
+  /** The model of the job. For a server that is started for it, as in `devtool serve --model`. */
+  readonly model?: string;
 }
 
 /** A server for a job. Disposing of it closes it if it was started for this job. */
@@ -25,6 +28,10 @@ export interface JobServer extends AsyncDisposable {
   readonly address: Address;
   /** The agents that clients can choose by name, the default first; empty when there is one or when they are not known. */
   readonly agents: readonly string[];
+  /** What the operator allows; undefined where that is not known. */
+  readonly approvalMode: ApprovalMode | undefined;
+  /** The model to request of the server. Empty when it has the wanted one already. */
+  readonly model: string;
   /** The file with the task and its audit log; empty when the server was not started for this job. */
   readonly log: string;
 }
@@ -55,8 +62,10 @@ export async function serverForJob(options: JobOptions, io: Io): Promise<JobServ
   }
   const { client } = await connectionTo(address, { ...options, io, notify });
   const where = isNamed ? options.workspace && workspace : workspace;
-  const agents = address.info?.agents ?? [];
-  return { client, workspace: where, address, agents, log: "", [Symbol.asyncDispose]: () => Promise.resolve() };
+  const { agents = [], approvalMode } = address.info ?? {};
+  const { model = "" } = options;
+  const close = (): Promise<void> => Promise.resolve();
+  return { client, workspace: where, address, agents, approvalMode, model, log: "", [Symbol.asyncDispose]: close };
 }
 
 async function startServer(workspace: string, options: JobOptions, io: Io): Promise<JobServer> {
@@ -68,7 +77,7 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
   const { agentSpecs, choicesOf, loadAgents } = await import("./agent-modules.ts");
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   const operator = await operatorConfig(undefined, data);
-  const configured = await agentOptions(operator, io);
+  const configured = await agentOptions(operator, io, options.model);
   await mkdir(workspace, { recursive: true });
   const log = join(data, "jobs", `${new Date().toISOString().replaceAll(":", "-")}-${randomUUID().slice(0, 8)}.db`);
   const agents = await loadAgents(agentSpecs([], operator), {
@@ -93,8 +102,10 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
   const certificate = configured.tls?.certificate;
   const address = { url, token, ...(certificate && { certificate }) };
   const client = await createClient(address, options.protocol ?? "connect");
+  const { approvalMode = ApprovalMode.DEFAULT } = configured;
   const close = (): Promise<void> => server.close();
-  return { client, workspace, address, agents: choicesOf(agents), log, [Symbol.asyncDispose]: close };
+  const about = { agents: choicesOf(agents), approvalMode, model: "" };
+  return { client, workspace, address, ...about, log, [Symbol.asyncDispose]: close };
 }
 
 /** Whether an existing directory is in one of the roots, with links resolved. */

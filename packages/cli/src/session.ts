@@ -2,8 +2,16 @@ import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import type { DevtoolClient } from "@devtool/client";
-import { type AgentSettings, AgentSettingsSchema, type Task, type TaskEvent, TaskEventSchema } from "@devtool/schema";
+import {
+  AgentSettingsSchema,
+  type SendMessageRequest,
+  SessionSettingsSchema,
+  type Task,
+  type TaskEvent,
+  TaskEventSchema,
+} from "@devtool/schema";
 import { type Approver, approveAll, approveByAsking, declineAll } from "./approval.ts";
+import { approvalModeOf } from "./approval-mode.ts";
 import type { ConversationOptions } from "./conversation.ts";
 import { ExitCode, exitCodeFor } from "./exit-code.ts";
 import type { Io } from "./io.ts";
@@ -28,12 +36,16 @@ export interface CommandConversation extends ConversationOptions {
   exitCode(task: Task): number;
 }
 
-/** Creates a conversation from a command's options. */
-export function createConversation(client: DevtoolClient, options: SessionOptions, io: Io): CommandConversation {
+/** Creates a conversation from a command's options. `clientLabel` names the command in the log. */
+export function createConversation(
+  client: DevtoolClient,
+  { clientLabel, ...options }: SessionOptions & Pick<ConversationOptions, "clientLabel">,
+  io: Io,
+): CommandConversation {
   // With --json, standard output is for programs, so questions go to standard error.
   const asking = options.json ? { ...io, stdout: io.stderr } : io;
   const { approve, exitCode } = createAnswering(options, asking, io.interactive ? createQuestioner(asking) : undefined);
-  return { client, approve, exitCode, onEvent: createPrinter(options, io), nextId: randomUUID };
+  return { client, approve, exitCode, onEvent: createPrinter(options, io), nextId: randomUUID, clientLabel };
 }
 
 /** How questions are answered, and the exit code that results. */
@@ -70,11 +82,26 @@ export function createPrinter({ json }: Pick<SessionOptions, "json">, io: Io): (
   return (event) => void io.stdout.write(transcript.add(event));
 }
 
-/** Returns the settings for a session in a directory; none for the server's default. */
-export function sessionSettings(workspace: string | undefined): { settings?: AgentSettings } {
-  return workspace === undefined
-    ? {}
-    : { settings: create(AgentSettingsSchema, { workspacePath: resolve(workspace) }) };
+/** What a command line says about a session. What it leaves out, the server decides. */
+export interface NewSessionOptions {
+  /** The directory that the agent works in. */
+  readonly workspace?: string | undefined;
+  readonly model?: string | undefined;
+  /** The name of an approval mode. */
+  readonly approvalMode?: string | undefined;
+}
+
+/** Returns the settings of a new session. Throws for an approval mode that does not exist. */
+export function sessionSettings({
+  workspace,
+  model = "",
+  approvalMode,
+}: NewSessionOptions): Pick<SendMessageRequest, "settings" | "sessionSettings"> {
+  const mode = approvalModeOf(approvalMode);
+  return {
+    ...(workspace !== undefined && { settings: create(AgentSettingsSchema, { workspacePath: resolve(workspace) }) }),
+    ...((model !== "" || mode) && { sessionSettings: create(SessionSettingsSchema, { model, approvalMode: mode }) }),
+  };
 }
 
 /** Returns a signal that aborts on Ctrl-C. */

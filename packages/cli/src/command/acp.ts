@@ -17,9 +17,10 @@ export interface AcpOptions extends EditorOptions {
  * Standard output carries frames of ACP alone. Ends when the editor closes standard input; tasks of a running server go on.
  */
 export async function acp(options: AcpOptions, io: Io): Promise<number> {
-  await using ports = new EditorPorts(options, io);
+  // The models that the editor offers are not the model of a server that is started for it.
+  const { model, ...where } = options;
+  await using ports = new EditorPorts(where, io);
   using interrupt = interruptSignal(io);
-  const { model } = options;
   await serveAcp(
     {
       stream: stdioStream(io.stdin, io.stdout),

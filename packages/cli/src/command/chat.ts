@@ -10,6 +10,7 @@ import {
   type TaskEvent,
   TaskState,
 } from "@devtool/schema";
+import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
 import { completeCommand } from "../completion.ts";
 import { type ConnectionOptions, openConnection } from "../connection.ts";
 import { answerAll, type ConversationOptions, converse, followToRest } from "../conversation.ts";
@@ -20,11 +21,11 @@ import { type Io, writeLine } from "../io.ts";
 import { createPrompter, type Prompter } from "../prompter.ts";
 import { type Paint, paintFor, visible } from "../render/style.ts";
 import { Transcript } from "../render/transcript.ts";
-import { createAnswering, sessionSettings } from "../session.ts";
+import { createAnswering, type NewSessionOptions, sessionSettings } from "../session.ts";
 import { isSlashLine, readSlashLine } from "../slash-line.ts";
 
 /** The options of `devtool chat`. */
-export interface ChatOptions extends ConnectionOptions {
+export interface ChatOptions extends ConnectionOptions, NewSessionOptions {
   readonly workspace?: string;
   readonly task?: string;
   /** How to answer the agent's questions: `ask`, `never` or `all`. Default: `ask`. */
@@ -39,7 +40,9 @@ export interface ChatOptions extends ConnectionOptions {
  * Ctrl-C cancels the turn; a second one ends the chat.
  */
 export async function chat(options: ChatOptions, io: Io): Promise<number> {
+  const mode = approvalModeOf(options.approvalMode);
   const { client, address, isWaiting } = await openConnection(options, io, (text) => session.tell(`· ${text}`));
+  assertNarrower(mode, address.info?.approvalMode);
   const session = new ChatSession(client, options, io);
   await session.refreshCommands(session.signal);
   const paint = paintFor(io);
@@ -104,7 +107,7 @@ class ChatSession {
       this.running = reduceTask(this.running, event);
       this.#io.stdout.write(this.#transcript.add(event));
     };
-    return { client: this.#client, approve, onEvent, nextId: randomUUID };
+    return { client: this.#client, approve, onEvent, nextId: randomUUID, clientLabel: "devtool chat" };
   }
 
   /** Continues the task of `--task`, with its open questions. */
@@ -173,7 +176,7 @@ class ChatSession {
 
   /** Returns the context of the next request: the chat's, or a new one with the settings of the command line. */
   #where(): { readonly contextId: string } | ReturnType<typeof sessionSettings> {
-    return this.#contextId === "" ? sessionSettings(this.#options.workspace) : { contextId: this.#contextId };
+    return this.#contextId === "" ? sessionSettings(this.#options) : { contextId: this.#contextId };
   }
 
   #keep(task: Task): void {

@@ -1,34 +1,73 @@
+import { open } from "node:fs/promises";
 import { textMessage } from "@devtool/client";
 import { emptyTask, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
+import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
 import { converse } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
-import { type JobOptions, serverForJob } from "../server-for-job.ts";
-import { createConversation, interruptSignal, type SessionOptions, sessionSettings } from "../session.ts";
+import { lastMessage } from "../last-message.ts";
+import { type PromptOptions, readPrompt } from "../prompt-source.ts";
+import { type JobOptions, type JobServer, serverForJob } from "../server-for-job.ts";
+import {
+  type CommandConversation,
+  createConversation,
+  interruptSignal,
+  type SessionOptions,
+  sessionSettings,
+} from "../session.ts";
 
 /** The options of `devtool run`. */
-export interface RunOptions extends JobOptions, SessionOptions {}
+export interface RunOptions extends JobOptions, SessionOptions, PromptOptions {
+  /** The name of the job's approval mode. Default: the operator's. */
+  readonly approvalMode?: string;
+  /** File to write what the agent said last to. It is emptied when the job starts. */
+  readonly outputLastMessage?: string;
+}
 
 /**
  * `devtool run`: gives an agent a task and follows it to its end.
  *
  * Starts a server for the duration of the task when none is running that allows the workspace.
+ *
+ * @param words the prompt; `-` or undefined for that on standard input
  */
-export async function run(prompt: string, options: RunOptions, io: Io): Promise<number> {
+export async function run(words: string | undefined, options: RunOptions, io: Io): Promise<number> {
+  const prompt = await readPrompt(words, options, io);
+  const { outputLastMessage } = options;
+  await using output = outputLastMessage === undefined ? undefined : await open(outputLastMessage, "w");
   await using server = await serverForJob(options, io);
+  assertNarrower(approvalModeOf(options.approvalMode), server.approvalMode);
+  const conversation = createConversation(server.client, { ...options, clientLabel: "devtool run" }, io);
+  const { task, exitCode } = await followJob(prompt, options, { server, conversation, io });
+  await output?.writeFile(lastMessage(task));
+  return exitCode;
+}
+
+interface Job {
+  readonly server: JobServer;
+  readonly conversation: CommandConversation;
+  readonly io: Io;
+}
+
+/** Sends the prompt and follows its task. Ctrl-C cancels the task. */
+async function followJob(
+  prompt: string,
+  { approvalMode, ...options }: RunOptions,
+  { server, conversation, io }: Job,
+): Promise<{ readonly task: Task; readonly exitCode: number }> {
   using interrupt = interruptSignal(io);
-  const conversation = createConversation(server.client, options, io);
-  const taskId = options.task ?? "";
   let task: Task = emptyTask();
   const onEvent = (event: TaskEvent): void => {
     task = reduceTask(task, event);
     conversation.onEvent(event);
   };
-  const request = { message: textMessage(conversation.nextId(), prompt), taskId, ...sessionSettings(server.workspace) };
+  const { workspace, model } = server;
+  const message = textMessage(conversation.nextId(), prompt);
+  const request = { message, taskId: options.task ?? "", ...sessionSettings({ workspace, model, approvalMode }) };
   try {
     task = await converse({ request }, { ...conversation, onEvent }, interrupt.signal);
     if (!options.json) writeLine(io.stderr, `task ${task.id}${server.log === "" ? "" : `, log ${server.log}`}`);
-    return conversation.exitCode(task);
+    return { task, exitCode: conversation.exitCode(task) };
   } catch (reason) {
     if (!interrupt.signal.aborted) throw reason;
     if (task.id !== "") {
@@ -38,7 +77,7 @@ export async function run(prompt: string, options: RunOptions, io: Io): Promise<
         writeLine(io.stderr, `task ${task.id} was not canceled: the server does not answer`);
       });
     }
-    return ExitCode.CANCELED;
+    return { task, exitCode: ExitCode.CANCELED };
   }
 }
 

@@ -11,6 +11,7 @@ import { assertSafeExposure, failpoint } from "@devtool/server/operator";
 import { type AgentMakers, agentSpecs, choicesOf, loadAgents } from "../agent-modules.ts";
 import { agentOptions, describeModel, operatorConfig } from "../agent-options.ts";
 import { permissionPolicy } from "../agent-permission.ts";
+import { approvalModeOf } from "../approval-mode.ts";
 import { defaultDataDirectory, discoveryPath, removeDiscovery, writeDiscovery } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
@@ -97,7 +98,7 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
     ...storeOptions(options.store, operator),
   };
   const specs = agentSpecs(options.agent, operator);
-  const approvalMode = APPROVAL_MODES[options.approvalMode ?? ""] ?? configured.approvalMode ?? ApprovalMode.DEFAULT;
+  const approvalMode = approvalModeOf(options.approvalMode) || configured.approvalMode || ApprovalMode.DEFAULT;
   const makers: AgentMakers = {
     codingAgent: () => codingAgent({ ...configured, approvalMode }),
     place: {
@@ -139,13 +140,6 @@ async function tokenFor(
   if (!rotateToken) return { token: own, keep: () => Promise.resolve() };
   throw new Error("--rotate-token does not apply to a token file: change the token in that file");
 }
-
-const APPROVAL_MODES: Readonly<Record<string, ApprovalMode>> = {
-  default: ApprovalMode.DEFAULT,
-  plan: ApprovalMode.PLAN,
-  "auto-edit": ApprovalMode.AUTO_EDIT,
-  yolo: ApprovalMode.YOLO,
-};
 
 /** Input of the message that is printed when a server has started. */
 interface Welcome extends ServeOptions {

@@ -29,7 +29,7 @@ export async function exec(
     return ExitCode.FAILED;
   }
   using interrupt = interruptSignal(io);
-  const conversation = createConversation(client, options, io);
+  const conversation = createConversation(client, { ...options, clientLabel: "devtool exec" }, io);
   const taskId = result.executionId;
   try {
     const begun = await followToRest(taskId, conversation, interrupt.signal);

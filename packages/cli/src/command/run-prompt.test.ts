@@ -1,0 +1,168 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, createDevtoolClient, subscribeTask } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import { ApprovalMode, type TaskEvent } from "@devtool/schema";
+import type { DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FakeTerminal } from "../../test/fake-terminal.ts";
+import { runProgram } from "../program.ts";
+
+describe("the prompt of devtool run", () => {
+  let server: DevtoolServer;
+  let workspace: string;
+
+  beforeAll(async () => {
+    workspace = await mkdtemp(join(tmpdir(), "devtool-prompt-"));
+    server = await serveCodingAgent({ workspace, sandbox: "none" });
+  });
+  afterAll(async () => {
+    await server.close();
+    await rm(workspace, { recursive: true });
+  });
+
+  it.each([
+    ["-", ["-"]],
+    ["nothing", []],
+  ])("is standard input for %s, as one message", async (_what, words) => {
+    const { code, out } = await run(words, { stdin: "text Grüße an 👩‍👩‍👧\ntext and more\n\n" });
+    expect([code, out]).toEqual([0, "Grüße an 👩‍👩‍👧and more\n"]);
+  });
+
+  it("is the content of --prompt-file", async () => {
+    const file = join(workspace, "prompt.txt");
+    await writeFile(file, "\ufefftext From a file.\r\n");
+    const { code, out } = await run(["--prompt-file", file]);
+    expect([code, out]).toEqual([0, "From a file.\n"]);
+  });
+
+  it("is that of the command line when there is one, and standard input is not read", async () => {
+    const { code, out } = await run(["text Here."], { stdin: "text There." });
+    expect([code, out]).toEqual([0, "Here.\n"]);
+  });
+
+  const refused: readonly {
+    readonly what: string;
+    readonly words: readonly string[];
+    readonly stdin?: string;
+    readonly says: string;
+  }[] = [
+    { what: "an empty one", words: [" "], says: "the prompt is empty: say what the agent is to do" },
+    { what: "an empty standard input", words: ["-"], stdin: "\n \n", says: "the prompt on standard input is empty" },
+    { what: "words and -", words: ["-", "text x"], says: "too many arguments" },
+    {
+      what: "words and a file",
+      words: ["text x", "--prompt-file", "f"],
+      says: "both a prompt and --prompt-file are given",
+    },
+    {
+      what: "- and a file",
+      words: ["-", "--prompt-file", "f"],
+      says: "both standard input (-) and --prompt-file are given",
+    },
+    {
+      what: "an unknown mode",
+      words: ["text x", "--approval-mode", "auto"],
+      says: "Allowed choices are default, plan, auto-edit, yolo",
+    },
+  ];
+  for (const { what, words, stdin, says } of refused) {
+    it(`is refused as a usage error: ${what}`, async () => {
+      const { code, err, out } = await run(words, { stdin: stdin ?? "" });
+      expect(err).toContain(says);
+      expect([code, out]).toEqual([2, ""]);
+    });
+  }
+
+  it("is refused at a terminal when there is none", async () => {
+    const terminal = new FakeTerminal();
+    const stdin = Object.assign(new PassThrough(), { isTTY: true });
+    expect(await runProgram(["run", "--url", server.url], { ...terminal.io, stdin })).toBe(2);
+    expect(terminal.said).toContain("there is no prompt: give one in quotes");
+  });
+
+  it.each([
+    ["bytes that are not UTF-8", Buffer.from([0xff, 0xfe, 0x41]), "standard input is not UTF-8 text"],
+    [
+      "more than 1 MiB",
+      Buffer.alloc(1024 * 1024 + 1, "x"),
+      "standard input is too large for a prompt: limit is 1048576 bytes",
+    ],
+  ])("is refused for %s", async (_what, stdin, says) => {
+    const { code, err } = await run(["-"], { stdin });
+    expect(err).toBe(`devtool: ${says}\n`);
+    expect(code).toBe(1);
+  });
+
+  it("has the model and the approval mode of the command line, and the command names itself", async () => {
+    const { events } = await run(["--model", "tiny", "--approval-mode", "plan", "--json", "write no.txt no"]);
+    const [first] = events;
+    const created = first?.payload.case === "created" ? first.payload.value : undefined;
+    expect(created?.sessionSettings).toMatchObject({ model: "tiny", approvalMode: ApprovalMode.PLAN });
+    expect(await readdir(workspace)).not.toContain("no.txt");
+    const asked = await run(["--approve", "all", "write yes.txt yes"]);
+    expect(
+      asked.events.findLast(({ toolCallDetail }) => toolCallDetail?.answerer)?.toolCallDetail?.answerer?.clientLabel,
+    ).toBe("devtool run");
+  });
+
+  it("takes no mode that allows more than the operator's, which a server would not tell", async () => {
+    const data = await mkdtemp(join(tmpdir(), "devtool-prompt-data-"));
+    const { code, err } = await run(
+      ["--data", data, "--workspace", workspace, "--approval-mode", "auto_edit", "text x"],
+      { url: false },
+    );
+    expect(err).toContain('approval mode "auto-edit" allows more than "default", the operator\'s');
+    expect(code).toBe(1);
+    await rm(data, { recursive: true });
+  });
+
+  it("leaves what the agent said last in --output-last-message", async () => {
+    const file = join(workspace, "last.txt");
+    await writeFile(file, "old");
+    const prompt = "text Before.\nread prompt.txt\ntext The end 👩‍👧.";
+    const { code } = await run(["--output-last-message", file, prompt]);
+    expect([code, await readFile(file, "utf8")]).toEqual([0, "The end 👩‍👧."]);
+  });
+
+  it("does not start when the file for the last message cannot be written", async () => {
+    const { code, err, out } = await run(["--output-last-message", join(workspace, "no/last.txt"), "text Hi."]);
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toContain("ENOENT");
+  });
+
+  async function run(
+    words: readonly string[],
+    { stdin = "", url = true }: { readonly stdin?: string | Buffer; readonly url?: boolean } = {},
+  ): Promise<{
+    readonly code: number;
+    readonly out: string;
+    readonly err: string;
+    readonly events: readonly TaskEvent[];
+  }> {
+    const [input, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+    input.end(stdin);
+    const io = { ...new FakeTerminal().io, stdin: input, stdout, stderr, interactive: false };
+    const where = url ? ["--url", server.url, "--token", server.token] : [];
+    const code = await runProgram(["run", ...where, ...words], io);
+    const [out, err] = [String(stdout.read() ?? ""), String(stderr.read() ?? "")];
+    return { code, out, err, events: await lastEvents() };
+  }
+
+  /** Returns the events of the newest task. */
+  async function lastEvents(): Promise<readonly TaskEvent[]> {
+    const client = createDevtoolClient(
+      createConnectTransport({
+        baseUrl: server.url,
+        httpVersion: "1.1",
+        interceptors: [bearerInterceptor(server.token)],
+      }),
+    );
+    const [last] = (await client.tasks.listTasks({ pageSize: 1 })).tasks;
+    if (!last) return [];
+    return Array.fromAsync(subscribeTask(client, { taskId: last.id }, AbortSignal.timeout(10_000)));
+  }
+});
