@@ -162,7 +162,6 @@ describe("an ACP agent that is hostile", () => {
     await using _world = acp;
     const { task } = await acp.until("hello", (each) => each.state === TaskState.INPUT_REQUIRED);
     expect(pendingToolCalls(task)).toHaveLength(128);
-    await acp.cancel(task);
   });
 });
 
