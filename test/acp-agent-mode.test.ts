@@ -1,4 +1,6 @@
-import { ApprovalMode, AuditAction, type Task } from "@devtool/schema";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ApprovalMode, AuditAction, type Task, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { AcpWorld, type AcpWorldOptions } from "./acp-agent/world.ts";
 
@@ -39,6 +41,17 @@ describe("the approval mode of a later message, at an ACP agent (SESSION-4)", ()
     const { task: kept } = await acp.client.tasks.getTask({ taskId: task.id });
     expect(kept?.sequence).toBe(task.sequence);
     expect(await modeOf(acp, task)).toBe("default");
+  });
+
+  it("does not count what the user has allowed for good once the session plans", async () => {
+    await using acp = await world();
+    const asked = await acp.say("edit a.txt one");
+    const { task } = await acp.answer(asked.task, "proceed_always");
+    const written = await acp.say("write a.txt two", task);
+    expect(TaskState[written.task.state]).toBe("COMPLETED");
+    const planned = await acp.say("write a.txt three", written.task, { approvalMode: PLAN });
+    expect(TaskState[planned.task.state]).toBe("INPUT_REQUIRED");
+    expect(readFileSync(join(acp.workspace, "a.txt"), "utf8")).toBe("two");
   });
 
   it("asks the policy by the mode as it is now", async () => {

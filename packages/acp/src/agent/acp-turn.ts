@@ -1,31 +1,28 @@
 import type { ContentBlock, CreateElicitationResponse, RequestPermissionOutcome } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
-  ApprovalMode,
   findToolCallDetail,
   OPTION_CANCEL,
-  OPTION_PROCEED_ALWAYS,
   openToolCalls,
   type ToolCallConfirmation,
   ToolCallStage,
 } from "@devtool/schema";
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
-import type { AgentEvent, CallUpdate, PermissionDecision, PermissionPolicy, Turn } from "@devtool/server/agent";
+import type { AgentEvent, CallUpdate, PermissionPolicy, Turn } from "@devtool/server/agent";
 import type { AcpSession } from "./acp-session.ts";
 import { Approvals, type ShownCall } from "./approvals.ts";
 import { CallBook } from "./call-book.ts";
-import type { ClientAction } from "./client-action.ts";
+import { CallDecision } from "./call-decision.ts";
+import { EarlierQuestions, hex } from "./earlier-questions.ts";
 import { elicitationCall, elicitationResponse } from "./elicitation.ts";
 import type { OpenQuestion, SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { PermissionOptions } from "./permission-options.ts";
-import { UpdateEvents } from "./update-events.ts";
+import { calls, UpdateEvents } from "./update-events.ts";
+import { OF_NO_CALL, type UserQuestion, UserQuestions } from "./user-questions.ts";
 
 /** The time in which an agent that says a call runs may still ask about it, in milliseconds. */
 const HOLD_MS = 100;
-
-/** What the ids of questions begin with that are about no call of the agent. */
-const QUESTION = "question-";
 
 /** The time in which further questions are shown together with the first, in milliseconds. */
 const GATHER_MS = 20;
@@ -52,16 +49,6 @@ export type PromptEnd =
   | { readonly case: "stopped"; readonly reason: string }
   | { readonly case: "failed"; readonly reason: unknown };
 
-/** A question to the user that is open. */
-interface Asked {
-  /** The id of the call that the question is about. */
-  readonly callId: string;
-  /** Answers the agent. */
-  readonly answer: (confirmation: ToolCallConfirmation) => Iterable<AgentEvent>;
-  /** The question of the agent. */
-  readonly question: OpenQuestion<never>;
-}
-
 /** The dependencies of `AcpTurn`. */
 export interface AcpTurnOptions {
   readonly turn: Turn;
@@ -81,40 +68,37 @@ export class AcpTurn {
   readonly #approvals: Approvals;
   /** The calls that the client makes for the agent now, by the parameters of their questions. */
   readonly #performing = new Map<JsonObject, string>();
-  /** The open questions by the id of the call in our task that asks. */
-  readonly #asked = new Map<string, Asked>();
-  /** Calls that an earlier run of the agent left open, and those that were declined, by what was asked. */
-  readonly #earlier: ReadonlyMap<string, string>;
-  /** Those of `#earlier` about which the agent has asked again. */
-  readonly #adopted = new Set<string>();
-  /** The calls of which the agent has said that they run or ended. */
-  readonly #reported = new Set<string>();
-  readonly #hadAnswers: ToolCallConfirmation[] = [];
+  readonly #decision: CallDecision;
+  readonly #earlier: EarlierQuestions;
+  readonly #questions: UserQuestions;
   /** The call that the agent says it runs, and that may still ask. */
   #held: string | undefined;
-  #questions = 0;
+  /** The number of questions that are calls of their own. */
+  #ownQuestions = 0;
 
   constructor(options: AcpTurnOptions) {
-    const { turn, session, declined, onUnknown } = options;
+    const { turn, session, permission, declined, onUnknown } = options;
     this.#options = options;
     const terminalOutput = (id: string): string | undefined => session.terminals.outputOf(id);
     this.#book = new CallBook({ task: () => turn.task, terminalOutput });
     this.#updates = new UpdateEvents(this.#book, onUnknown);
+    this.#questions = new UserQuestions(turn.confirmations, this.#book);
     this.#approvals = new Approvals(this.#book, turn.task.settings?.workspacePath ?? "");
+    this.#decision = new CallDecision({ turn, book: this.#book, permission, allowsEdits: () => session.allowsEdits });
     const ids = [...openToolCalls(turn.task), ...declined].map(({ toolCallId }) => toolCallId);
-    this.#earlier = new Map(ids.flatMap((id) => this.#earlierQuestion(id)));
+    this.#earlier = new EarlierQuestions(turn.task, ids);
     // The answer may come before the agent asks again.
     for (const id of ids) if (this.#stage(id) === ToolCallStage.AWAITING_APPROVAL) turn.confirmations.open(id);
   }
 
   /** The user's answers that declined a call in this prompt. */
   get declined(): readonly ToolCallConfirmation[] {
-    return this.#hadAnswers.filter(({ selectedOptionId }) => selectedOptionId === OPTION_CANCEL);
+    return this.#questions.declined;
   }
 
   /** Whether the user answered something in this prompt. */
   get wasAnswered(): boolean {
-    return this.#hadAnswers.length > 0;
+    return this.#questions.wereAnswered;
   }
 
   /** Sends the prompt and yields what the agent does. Returns how it ended; rejects when the signal aborts. */
@@ -177,11 +161,11 @@ export class AcpTurn {
         yield* this.#updates.flush();
         return yield* this.#elicitation(item.value, queue, signal);
       case "answered":
-        return yield* this.#answered(item.value);
+        return yield* this.#questions.answer(item.value);
       case "performed":
         return yield* this.#performed(item.value);
       case "withdrawn":
-        return yield* this.#withdrawn(item.value);
+        return yield* this.#questions.withdraw(item.value);
       case "terminal":
         for (const id of this.#book.callsWithTerminal(item.value))
           if (this.#stage(id) === ToolCallStage.EXECUTING) yield* calls(this.#book.executing(id));
@@ -198,12 +182,9 @@ export class AcpTurn {
     // An earlier run of the agent may have asked about this call: its question says so.
     const isPending = update.status === undefined || update.status === null || update.status === "pending";
     const id = this.#book.merge(update, update.sessionUpdate === "tool_call");
-    if (
-      id === undefined ||
-      (isPending && this.#earlier.size > this.#adopted.size && this.#stage(id) === ToolCallStage.UNSPECIFIED)
-    )
+    if (id === undefined || (isPending && this.#earlier.areLeft && this.#stage(id) === ToolCallStage.UNSPECIFIED))
       return;
-    if (!isPending) this.#reported.add(id);
+    if (!isPending) this.#earlier.noteReport(id);
     this.#book.appendOutput(id, update);
     const stage = this.#stage(id);
     const mayAsk = stage === ToolCallStage.UNSPECIFIED || stage === ToolCallStage.VALIDATING;
@@ -255,11 +236,11 @@ export class AcpTurn {
     if (action && this.#approvals.use(action)) return { updates: [], answer: () => answered(question, allowed) };
     const id = action ? this.#book.begin(call) : this.#book.merge(call, true);
     if (id === undefined) return { updates: [], answer: () => answered(question, CANCELLED) };
-    const earlier = this.#takeEarlier(id);
+    const earlier = this.#earlier.take(id, this.#book.digestOf(id));
     if (earlier !== undefined) this.#book.adopt(id, earlier);
     const asked = { question, options, shown: this.#approvals.show(earlier ?? id) };
     if (earlier !== undefined) return { updates: [], answer: () => this.#askEarlier(asked, queue, signal) };
-    const decision = await this.#decide(id, action, signal);
+    const decision = await this.#decision.about(id, action, signal);
     if (action?.case === "read" && decision.case === "allow")
       return { updates: [], answer: () => answered(question, allowed) };
     if (decision.case === "allow" && options.allowed)
@@ -280,8 +261,8 @@ export class AcpTurn {
     const { question, options, shown } = asked;
     const { id } = shown;
     const isOwnCall = this.#stage(id) <= ToolCallStage.AWAITING_APPROVAL && !this.#asksOtherwise(id);
-    const askId = isOwnCall ? id : `${id}?${++this.#questions}`;
-    this.#ask(askId, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
+    const askId = isOwnCall ? id : `${id}?${++this.#ownQuestions}`;
+    this.#questions.ask(askId, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
     const updates = isOwnCall
       ? this.#book.asking(id, options.shown)
       : [this.#book.askingWhileRunning(id, askId, options.shown)];
@@ -290,8 +271,8 @@ export class AcpTurn {
 
   /** Whether a call waits for the answer to a question about something else than what it is now. */
   #asksOtherwise(id: string): boolean {
-    const { digest = new Uint8Array() } = findToolCallDetail(this.#options.turn.task, id) ?? {};
-    return this.#asked.has(id) && hex(digest) !== hex(this.#book.digestOf(id));
+    const { digest } = findToolCallDetail(this.#options.turn.task, id) ?? {};
+    return this.#questions.has(id) && hex(digest) !== hex(this.#book.digestOf(id));
   }
 
   /** Answers the question of a call that an earlier run asked already: with its answer, or when the user answers. */
@@ -301,11 +282,11 @@ export class AcpTurn {
     const stage = this.#stage(id);
     const chosen = findToolCallDetail(this.#options.turn.task, id)?.selectedOptionId ?? OPTION_CANCEL;
     if (stage === ToolCallStage.AWAITING_APPROVAL)
-      this.#ask(id, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
+      this.#questions.ask(id, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
     else yield* this.#settle(asked, options.outcome(stage === ToolCallStage.CANCELLED ? OPTION_CANCEL : chosen));
   }
 
-  #answerOf(asked: CallQuestion): Asked["answer"] {
+  #answerOf(asked: CallQuestion): UserQuestion["answer"] {
     return ({ selectedOptionId }) => this.#settle(asked, asked.options.outcome(selectedOptionId));
   }
 
@@ -340,48 +321,14 @@ export class AcpTurn {
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
     const { turn } = this.#options;
-    const id = `${QUESTION}${turn.task.sequence}-${++this.#questions}`;
+    const id = `${OF_NO_CALL}${turn.task.sequence}-${++this.#ownQuestions}`;
     const update = elicitationCall(id, question.params);
     if (!update) return question.answer({ action: "decline" });
     turn.confirmations.open(id);
     yield* calls([update]);
     const respond = (confirmation: ToolCallConfirmation): Iterable<AgentEvent> =>
       answered(question, elicitationResponse(question.params, confirmation, turn.task));
-    this.#ask(id, { callId: id, answer: respond, question }, queue, signal);
-  }
-
-  /** Waits for the user's answer beside the agent. The item `answered` follows. */
-  #ask(id: string, asked: Asked, queue: ItemQueue<SessionItem>, signal: AbortSignal): void {
-    this.#asked.set(id, asked);
-    const { confirmations } = this.#options.turn;
-    confirmations.wait(id, signal).then(
-      (value) => queue.put({ case: "answered", value }),
-      () => undefined,
-    );
-  }
-
-  *#answered(confirmation: ToolCallConfirmation): Generator<AgentEvent> {
-    const { toolCallId } = confirmation;
-    const asked = this.#asked.get(toolCallId);
-    if (!asked) return;
-    this.#asked.delete(toolCallId);
-    this.#hadAnswers.push(confirmation);
-    yield* asked.answer(confirmation);
-    const isOwnCall = asked.callId !== toolCallId || toolCallId.startsWith(QUESTION);
-    if (isOwnCall && confirmation.selectedOptionId !== OPTION_CANCEL) yield* this.#endQuestion(toolCallId);
-  }
-
-  /** A question that is a call of its own has no other work than to be answered. */
-  *#endQuestion(id: string): Generator<AgentEvent> {
-    yield* calls(this.#book.endQuestion(id));
-  }
-
-  *#withdrawn(question: OpenQuestion<unknown>): Generator<AgentEvent> {
-    for (const [id, asked] of this.#asked) {
-      if (asked.question.params !== question.params) continue;
-      this.#asked.delete(id);
-      yield* calls(this.#book.cancelled(id));
-    }
+    this.#questions.ask(id, { callId: id, answer: respond, question }, queue, signal);
   }
 
   /** The agent has ended: what ran has an unknown outcome, what is asked stays asked until the user has answered. */
@@ -390,64 +337,11 @@ export class AcpTurn {
       if (this.#stage(id) !== ToolCallStage.EXECUTING) continue;
       yield* calls(this.#book.failed(id, "interrupted", "the agent ended while the call ran: its outcome is unknown"));
     }
-    for (const [id, { callId }] of this.#asked) {
-      if (callId === id && !id.startsWith(QUESTION)) continue;
-      this.#asked.delete(id);
-      yield* calls(this.#book.cancelled(id));
-    }
-    while (this.#asked.size > 0) {
+    yield* this.#questions.dropOwnCalls();
+    while (this.#questions.areOpen) {
       const item = await queue.take(signal);
-      if (item.case === "answered") yield* this.#answered(item.value);
+      if (item.case === "answered") yield* this.#questions.answer(item.value);
     }
-  }
-
-  async #decide(id: string, action: ClientAction | undefined, signal: AbortSignal): Promise<PermissionDecision> {
-    const decision = await this.#decideByPolicy(id, signal);
-    if (decision.case !== "ask" || decision.rule !== undefined) return decision;
-    if (action?.case === "read") return { case: "allow", rule: "" };
-    // The user has allowed them before the session was put into plan mode.
-    const isPlan = this.#options.turn.task.sessionSettings?.approvalMode === ApprovalMode.PLAN;
-    if (action?.case === "write" && this.#options.session.allowsEdits && !isPlan)
-      return { case: "allow", rule: OPTION_PROCEED_ALWAYS };
-    return decision;
-  }
-
-  async #decideByPolicy(id: string, signal: AbortSignal): Promise<PermissionDecision> {
-    const { permission, turn } = this.#options;
-    if (!permission) return { case: "ask" };
-    const request = {
-      workspacePath: turn.task.settings?.workspacePath ?? "",
-      principal: turn.task.principal,
-      approvalMode: turn.task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED,
-      toolName: this.#book.toolName(id),
-      kind: this.#book.kind(id),
-      title: this.#book.title(id),
-      input: this.#book.input(id),
-      details: this.#book.detailsOf(id),
-      paths: this.#book.paths(id),
-    };
-    try {
-      return await permission(request, signal);
-    } catch {
-      signal.throwIfAborted();
-      return { case: "ask" };
-    }
-  }
-
-  #earlierQuestion(id: string): [string, string][] {
-    const { digest } = findToolCallDetail(this.#options.turn.task, id) ?? {};
-    return digest && digest.length > 0 ? [[hex(digest), id]] : [];
-  }
-
-  #takeEarlier(id: string): string | undefined {
-    const key = hex(this.#book.digestOf(id));
-    const earlier = this.#earlier.get(key);
-    if (earlier === undefined) return undefined;
-    // The agent may withdraw its question and ask it once more, as ours does when a prompt begins: the answer holds until the call runs.
-    if (this.#adopted.has(earlier)) return id === earlier && !this.#reported.has(id) ? id : undefined;
-    if (earlier === id) return undefined;
-    this.#adopted.add(earlier);
-    return earlier;
   }
 
   #stage(id: string): ToolCallStage {
@@ -457,10 +351,6 @@ export class AcpTurn {
 
 type SessionItemValue<Case extends SessionItem["case"]> = Extract<SessionItem, { case: Case }>["value"];
 
-function* calls(value: Extract<AgentEvent, { case: "toolCalls" }>["value"]): Generator<AgentEvent> {
-  if (value.length > 0) yield { case: "toolCalls", value };
-}
-
 function answered<Answer>(question: OpenQuestion<Answer>, value: Answer): readonly AgentEvent[] {
   question.answer(value);
   return [];
@@ -469,8 +359,4 @@ function answered<Answer>(question: OpenQuestion<Answer>, value: Answer): readon
 /** What tells the questions apart that are asked at the same time. */
 function keyOf(question: OpenQuestion<RequestPermissionOutcome>): unknown {
   return objectOrEmpty(question.params.toolCall).toolCallId ?? question;
-}
-
-function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString("hex");
 }

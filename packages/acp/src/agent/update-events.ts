@@ -9,7 +9,7 @@ import {
   UsageSchema,
 } from "@devtool/schema";
 import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import type { AgentEvent } from "@devtool/server/agent";
+import type { AgentEvent, CallUpdate } from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
 import { fileOfBlock, textOfBlock } from "./content.ts";
 import { thoughtOf } from "./thoughts.ts";
@@ -89,8 +89,7 @@ export class UpdateEvents {
   *#toolCall(update: JsonObject): Generator<AgentEvent> {
     const id = this.#book.merge(update, update.sessionUpdate === "tool_call");
     if (id === undefined) return;
-    const value = this.#book.withStatus(id, stringOrEmpty(update.status));
-    if (value.length > 0) yield { case: "toolCalls", value };
+    yield* calls(this.#book.withStatus(id, stringOrEmpty(update.status)));
   }
 
   /** ACP says how full the context is, the log what each step added. */
@@ -110,6 +109,11 @@ function* compaction({ status, error }: JsonObject): Generator<AgentEvent> {
 /** Creates the event of a message to the user about the work itself. */
 export function notice(text: string): AgentEvent {
   return { case: "notice", value: create(NoticeSchema, { text }) };
+}
+
+/** Creates the event of new versions of calls; none when there are no versions. */
+export function* calls(value: readonly CallUpdate[]): Generator<AgentEvent> {
+  if (value.length > 0) yield { case: "toolCalls", value };
 }
 
 function artifact(artifactId: string, name: string, part: Part, how: "append" | "replace"): AgentEvent {

@@ -1,0 +1,60 @@
+import { ApprovalMode, OPTION_PROCEED_ALWAYS } from "@devtool/schema";
+import type { PermissionDecision, PermissionPolicy, Turn } from "@devtool/server/agent";
+import type { CallBook } from "./call-book.ts";
+import type { ClientAction } from "./client-action.ts";
+
+/** The dependencies of `CallDecision`. */
+export interface CallDecisionOptions {
+  readonly turn: Turn;
+  readonly book: CallBook;
+  readonly permission: PermissionPolicy | undefined;
+  /** Whether the user has allowed the agent's changes of files for as long as it runs. */
+  readonly allowsEdits: () => boolean;
+}
+
+/** Decides about the calls of a turn before the user is asked: by the policy, and by what the user has allowed already. */
+export class CallDecision {
+  readonly #options: CallDecisionOptions;
+
+  constructor(options: CallDecisionOptions) {
+    this.#options = options;
+  }
+
+  /** @param action what the client does for the agent; undefined for what the agent does itself */
+  async about(id: string, action: ClientAction | undefined, signal: AbortSignal): Promise<PermissionDecision> {
+    const decision = await this.#byPolicy(id, signal);
+    if (decision.case !== "ask" || decision.rule !== undefined) return decision;
+    if (action?.case === "read") return { case: "allow", rule: "" };
+    // The user may have allowed them before the session was put into plan mode.
+    const isPlan = this.#approvalMode === ApprovalMode.PLAN;
+    if (action?.case === "write" && this.#options.allowsEdits() && !isPlan)
+      return { case: "allow", rule: OPTION_PROCEED_ALWAYS };
+    return decision;
+  }
+
+  async #byPolicy(id: string, signal: AbortSignal): Promise<PermissionDecision> {
+    const { permission, turn, book } = this.#options;
+    if (!permission) return { case: "ask" };
+    const request = {
+      workspacePath: turn.task.settings?.workspacePath ?? "",
+      principal: turn.task.principal,
+      approvalMode: this.#approvalMode,
+      toolName: book.toolName(id),
+      kind: book.kind(id),
+      title: book.title(id),
+      input: book.input(id),
+      details: book.detailsOf(id),
+      paths: book.paths(id),
+    };
+    try {
+      return await permission(request, signal);
+    } catch {
+      signal.throwIfAborted();
+      return { case: "ask" };
+    }
+  }
+
+  get #approvalMode(): ApprovalMode {
+    return this.#options.turn.task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+  }
+}

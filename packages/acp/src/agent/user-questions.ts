@@ -1,0 +1,87 @@
+import { OPTION_CANCEL, type ToolCallConfirmation } from "@devtool/schema";
+import type { AgentEvent, Turn } from "@devtool/server/agent";
+import type { CallBook } from "./call-book.ts";
+import type { OpenQuestion, SessionItem } from "./inbox.ts";
+import type { ItemQueue } from "./item-queue.ts";
+import { calls } from "./update-events.ts";
+
+/** What the ids of questions begin with that are about no call of the agent. */
+export const OF_NO_CALL = "question-";
+
+/** A question to the user that is open. */
+export interface UserQuestion {
+  /** The id of the call that the question is about. */
+  readonly callId: string;
+  /** Answers the agent. */
+  readonly answer: (confirmation: ToolCallConfirmation) => Iterable<AgentEvent>;
+  /** The question of the agent. */
+  readonly question: OpenQuestion<never>;
+}
+
+/** The questions to the user in one turn. */
+export class UserQuestions {
+  readonly #confirmations: Turn["confirmations"];
+  readonly #book: CallBook;
+  /** The open questions by the id of the call in our task that asks. */
+  readonly #open = new Map<string, UserQuestion>();
+  readonly #answers: ToolCallConfirmation[] = [];
+
+  constructor(confirmations: Turn["confirmations"], book: CallBook) {
+    this.#confirmations = confirmations;
+    this.#book = book;
+  }
+
+  /** The answers that declined a call. */
+  get declined(): readonly ToolCallConfirmation[] {
+    return this.#answers.filter(({ selectedOptionId }) => selectedOptionId === OPTION_CANCEL);
+  }
+
+  get wereAnswered(): boolean {
+    return this.#answers.length > 0;
+  }
+
+  get areOpen(): boolean {
+    return this.#open.size > 0;
+  }
+
+  /** Whether the call of our task asks. */
+  has(id: string): boolean {
+    return this.#open.has(id);
+  }
+
+  /** Waits for the user's answer beside the agent. The item `answered` follows. */
+  ask(id: string, asked: UserQuestion, queue: ItemQueue<SessionItem>, signal: AbortSignal): void {
+    this.#open.set(id, asked);
+    this.#confirmations.wait(id, signal).then(
+      (value) => queue.put({ case: "answered", value }),
+      () => undefined,
+    );
+  }
+
+  /** Answers the agent. A question that is a call of its own has no other work than that. */
+  *answer(confirmation: ToolCallConfirmation): Generator<AgentEvent> {
+    const { toolCallId, selectedOptionId } = confirmation;
+    const asked = this.#open.get(toolCallId);
+    if (!asked) return;
+    this.#open.delete(toolCallId);
+    this.#answers.push(confirmation);
+    yield* asked.answer(confirmation);
+    const isOwnCall = asked.callId !== toolCallId || toolCallId.startsWith(OF_NO_CALL);
+    if (isOwnCall && selectedOptionId !== OPTION_CANCEL) yield* calls(this.#book.endQuestion(toolCallId));
+  }
+
+  /** Closes a question that the agent has taken back. */
+  *withdraw(question: OpenQuestion<unknown>): Generator<AgentEvent> {
+    for (const [id, asked] of this.#open) if (asked.question.params === question.params) yield* this.#close(id);
+  }
+
+  /** Closes the questions that are calls of their own: an agent that has ended does not ask them again. */
+  *dropOwnCalls(): Generator<AgentEvent> {
+    for (const [id, { callId }] of this.#open) if (callId !== id || id.startsWith(OF_NO_CALL)) yield* this.#close(id);
+  }
+
+  *#close(id: string): Generator<AgentEvent> {
+    this.#open.delete(id);
+    yield* calls(this.#book.cancelled(id));
+  }
+}
