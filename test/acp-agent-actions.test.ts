@@ -134,9 +134,10 @@ describe("a file that an ACP agent has its client write", () => {
 
   it("asks again when the question was replaced by one about another change while the user read it", async () => {
     await using acp = await world();
-    const questions = ["a.txt", "b.txt"].map((name) => {
+    const questions = ["c a.txt", "c?1 a.txt", "c b.txt"].map((words) => {
+      const [toolCallId, name = ""] = words.split(" ");
       const content = [{ type: "diff", path: join(acp.workspace, name), newText: "new" }];
-      return { toolCallId: "c", title: name, kind: "edit", content, options: OPTIONS };
+      return { toolCallId, title: name, kind: "edit", content, options: OPTIONS };
     });
     const { task } = await acp.say(`permits ${JSON.stringify(questions)}\nwrite b.txt new`);
     const asked = async () => {
@@ -148,7 +149,8 @@ describe("a file that an ACP agent has its client write", () => {
     };
     await expect.poll(asked, { timeout: 20_000 }).toEqual([
       ["c", "a.txt"],
-      ["c?1", "b.txt"],
+      ["c?1", "a.txt"],
+      ["c?1~2", "b.txt"],
       ["write_text_file", "b.txt"],
     ]);
     await acp.cancel(task);

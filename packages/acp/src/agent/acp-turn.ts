@@ -261,7 +261,7 @@ export class AcpTurn {
     const { question, options, shown } = asked;
     const { id } = shown;
     const isOwnCall = this.#stage(id) <= ToolCallStage.AWAITING_APPROVAL && !this.#asksOtherwise(id);
-    const askId = isOwnCall ? id : `${id}?${++this.#ownQuestions}`;
+    const askId = isOwnCall ? id : this.#book.freeId(`${id}?${++this.#ownQuestions}`);
     this.#questions.ask(askId, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
     const updates = isOwnCall
       ? this.#book.asking(id, options.shown)
@@ -321,7 +321,7 @@ export class AcpTurn {
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
     const { turn } = this.#options;
-    const id = `${OF_NO_CALL}${turn.task.sequence}-${++this.#ownQuestions}`;
+    const id = this.#book.freeId(`${OF_NO_CALL}${turn.task.sequence}-${++this.#ownQuestions}`);
     const update = elicitationCall(id, question.params);
     if (!update) return question.answer({ action: "decline" });
     turn.confirmations.open(id);

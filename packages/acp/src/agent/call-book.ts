@@ -67,7 +67,7 @@ export class CallBook {
 
   /** Begins a call that the client makes for the agent: nothing that the agent says changes it. Returns its id in our task. */
   begin(call: JsonObject): string {
-    const known = this.#describe(this.#freeId(stringOrEmpty(call.name)));
+    const known = this.#describe(this.freeId(stringOrEmpty(call.name)));
     known.take(call);
     this.#calls.set(Symbol(known.id), known);
     return known.id;
@@ -225,6 +225,14 @@ export class CallBook {
       .filter((id) => this.#stage(id) < ToolCallStage.SUCCEEDED && this.#stage(id) !== ToolCallStage.UNSPECIFIED);
   }
 
+  /** Returns an id that no call of the task has. An agent may choose any id for its calls. */
+  freeId(base: string): string {
+    const task = this.#options.task();
+    let id = base;
+    for (let number = 2; findToolCallPart(task, id) || this.#find(id); number++) id = `${base}~${number}`;
+    return id;
+  }
+
   /** The ids of the calls that show a terminal. */
   callsWithTerminal(terminalId: string): string[] {
     return [...this.#calls.values()].filter((known) => known.showsTerminal(terminalId)).map(({ id }) => id);
@@ -236,17 +244,9 @@ export class CallBook {
     const earlier = findToolCallPart(task, base)?.content;
     // A late word about a call of an earlier turn.
     if (earlier?.case === "toolCall" && isEnded(earlier.value) && !isNews) return undefined;
-    const known = this.#describe(this.#freeId(base));
+    const known = this.#describe(this.freeId(base));
     this.#calls.set(agentId, known);
     return known;
-  }
-
-  /** Returns an id that no call of the task has. */
-  #freeId(base: string): string {
-    const task = this.#options.task();
-    let id = base;
-    for (let number = 2; findToolCallPart(task, id) || this.#find(id); number++) id = `${base}~${number}`;
-    return id;
   }
 
   #describe(id: string): DescribedCall {
