@@ -42,6 +42,7 @@ const OWN_WORDS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([
   "messageQueued",
   "messageTaken",
   "messageWithdrawn",
+  "renamed",
 ]);
 
 function callsOf({ history }: Task): object[] {

@@ -16,7 +16,7 @@ export interface StoredLogs {
 export async function readStore(path: string): Promise<StoredLogs> {
   await using store = await SqliteTaskStore.open(path);
   const { tasks } = await store.list({ limit: 100_000 });
-  const logs = await Promise.all(tasks.map(({ taskId }) => Array.fromAsync(store.readEvents(taskId, 0n))));
+  const logs = await Promise.all(tasks.map(({ last }) => Array.fromAsync(store.readEvents(last.taskId, 0n))));
   return { events: logs.flat(), records: await Array.fromAsync(store.readAudit(0n)) };
 }
 

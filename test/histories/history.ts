@@ -41,11 +41,10 @@ export async function readHistory(name: string, workspace: string): Promise<Hist
   const move = (text: string): string => text.replaceAll(PLACEHOLDER, workspace);
   const digests = commandDigests(await readKept(name), move);
   const read = async (file: string): Promise<string> => move(withDigests(await readText(file), digests));
-  return {
-    name,
-    events: eventsIn(await read(`${name}.jsonl`)),
-    task: fromJsonString(TaskSchema, await read(`${name}.task.json`)),
-  };
+  const events = eventsIn(await read(`${name}.jsonl`));
+  const task = fromJsonString(TaskSchema, await read(`${name}.task.json`));
+  // Versions before titles wrote none: it follows from the log.
+  return { name, events, task: { ...task, title: task.title || foldOf(events).title } };
 }
 
 /** Writes a history that happened in `workspace` as it is kept. */

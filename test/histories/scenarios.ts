@@ -168,4 +168,11 @@ export const SCENARIOS: readonly HistoryScenario[] = [
     options: { agents: { own: ownAgent } },
     play: (talk) => talk.say("refuse"),
   },
+  {
+    name: "renamed",
+    play: async (talk, client) => {
+      await talk.say("text One.");
+      await client.tasks.renameTask({ taskId: talk.task.id, title: "Another", clientLabel: "a test" });
+    },
+  },
 ];

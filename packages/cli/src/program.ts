@@ -1,4 +1,4 @@
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import manifest from "../package.json" with { type: "json" };
 import { UsageError } from "./errors.ts";
 import { ExitCode } from "./exit-code.ts";
@@ -6,6 +6,7 @@ import { type Io, writeLine } from "./io.ts";
 import { AGENT_PROGRAMS } from "./known-programs.ts";
 import { PROFILES } from "./profile.ts";
 import { visible } from "./render/style.ts";
+import { TASK_STATES } from "./task-states.ts";
 
 /** Runs a command line and returns its exit code. Each command's code is loaded only when it is run. */
 export async function runProgram(argv: readonly string[], io: Io): Promise<number> {
@@ -159,13 +160,23 @@ function addAcp(program: Command, io: Io, done: Done): void {
 
 function addTasks(program: Command, io: Io, done: Done): void {
   withConnection(program.command("tasks"))
-    .description("List tasks, newest first")
+    .description("List tasks, newest first: id, state, time of the last change, title")
+    .addOption(new Option("--state <state>", "only tasks in this state").choices(TASK_STATES))
+    .option("--agent <name>", "only tasks of this agent")
+    .option("--workspace <dir>", "only tasks in this directory")
+    .option("--title <text>", "only tasks whose title contains this text")
+    .addOption(new Option("--limit <number>", "list at most this many tasks").argParser(positiveNumber))
     .option("--json", "print each task as a line of JSON")
     .action(async (options) => done(await (await import("./command/tasks.ts")).tasks(options, io)));
   withConnection(program.command("watch <task>"))
     .description("Follow a task from its first event")
     .option("--json", JSON_EVENTS)
     .action(async (task, options) => done(await (await import("./command/watch.ts")).watch(task, options, io)));
+  withConnection(program.command("rename <task> <title>"))
+    .description("Give a task another title")
+    .action(async (task, title, options) =>
+      done(await (await import("./command/tasks.ts")).rename(task, title, options, io)),
+    );
   withConnection(program.command("cancel <task>"))
     .description("Cancel a task")
     .action(async (task, options) => done(await (await import("./command/tasks.ts")).cancel(task, options, io)));
@@ -316,4 +327,10 @@ function withConnection(command: Command): Command {
     .addOption(
       new Option("--protocol <name>", "protocol to speak").choices(["connect", "grpc", "a2a"]).default("connect"),
     );
+}
+
+function positiveNumber(text: string): number {
+  const number = Number(text);
+  if (Number.isInteger(number) && number > 0) return number;
+  throw new InvalidArgumentError("write a whole number above 0.");
 }

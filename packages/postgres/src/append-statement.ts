@@ -1,6 +1,6 @@
 import { toBinary } from "@bufbuild/protobuf";
-import { AuditRecordSchema, type TaskEvent } from "@devtool/schema";
-import { messageIdOf, positionOf } from "@devtool/server/store";
+import { AuditRecordSchema, foldTitle, type TaskEvent } from "@devtool/schema";
+import { labelAfter, messageIdOf, NO_LABEL, positionOf, type TaskLabel } from "@devtool/server/store";
 import type { QueryConfig } from "pg";
 import type { AppendGroup } from "./append-batch.ts";
 import { keyText } from "./key-text.ts";
@@ -14,7 +14,8 @@ import { keyText } from "./key-text.ts";
  *
  * $1 to $8 describe the groups: task, context, principal, state, time, sequence before, sequence after, fence. $9 to $11 are the rows
  * of events, $12 to $14 the messages, $15 and $16 the audit records. $17 is the owner of new tasks.
- * $18 to $20 are the answers to entries of the inbox.
+ * $18 to $20 are the answers to entries of the inbox. $21 to $25 are the labels of tasks that begin or are renamed:
+ * task, title, title for comparison, workspace, agent.
  */
 const APPEND = `
   WITH input AS (
@@ -58,6 +59,12 @@ const APPEND = `
     )
     ORDER BY principal, context_id
     ON CONFLICT (principal, id) DO UPDATE SET task_id = excluded.task_id
+  ), labels AS (
+    INSERT INTO label (task_id, title, title_key, workspace, agent)
+    SELECT label.* FROM unnest($21::text[], $22::text[], $23::text[], $24::text[], $25::text[])
+      AS label (task_id, title, title_key, workspace, agent)
+    JOIN written ON written.id = task_id
+    ON CONFLICT (task_id) DO UPDATE SET title = excluded.title, title_key = excluded.title_key
   ), audits AS (
     INSERT INTO audit_pending (data)
     SELECT data FROM unnest($15::text[], $16::bytea[]) WITH ORDINALITY AS record (task_id, data, place)
@@ -76,6 +83,7 @@ export function appendStatement(groups: readonly AppendGroup[], owner: string | 
   const rows = groups.flatMap(({ taskId, appends }) =>
     appends.flatMap((append) => append.rows.map((row) => ({ taskId, ...row }))),
   );
+  const labels = groups.flatMap(labelsOf);
   const messages = groups.flatMap(messagesOf);
   const records = groups.flatMap(({ taskId, appends }) =>
     appends.flatMap(({ audit }) => audit.map((record) => ({ taskId, data: toBinary(AuditRecordSchema, record) }))),
@@ -107,6 +115,11 @@ export function appendStatement(groups: readonly AppendGroup[], owner: string | 
       answers.map(({ taskId }) => keyText(taskId)),
       answers.map(({ entry }) => entry),
       answers.map(({ sequence }) => sequence),
+      labels.map(({ taskId }) => taskId),
+      labels.map(({ title }) => title),
+      labels.map(({ title }) => keyText(foldTitle(title))),
+      labels.map(({ workspacePath }) => keyText(workspacePath)),
+      labels.map(({ agent }) => keyText(agent)),
     ],
   };
 }
@@ -139,6 +152,13 @@ function taskOf({ taskId, fence, appends }: AppendGroup): TaskColumns {
     sequence: last.sequence,
     fence,
   };
+}
+
+/** Returns the label that the events of a group give their task, if they change it. Workspace and agent are those of a new task. */
+function labelsOf({ taskId, appends }: AppendGroup): (TaskLabel & { readonly taskId: string })[] {
+  const events = appends.flatMap((append): readonly TaskEvent[] => append.events);
+  const label = events.reduce(labelAfter, NO_LABEL);
+  return label === NO_LABEL ? [] : [{ ...label, taskId: keyText(taskId) }];
 }
 
 interface MessageColumns {

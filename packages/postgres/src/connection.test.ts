@@ -1,4 +1,5 @@
 import { Code } from "@devtool/server";
+import { labeled } from "@devtool/server/testing/contracts";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { assertVersion } from "./connection.ts";
@@ -82,6 +83,25 @@ describe.skipIf(bin === undefined)("a database", () => {
     );
     await Promise.all(opened.map((store) => store[Symbol.asyncDispose]()));
     expect(await server.run("SELECT version FROM shared.layout")).toEqual([{ version: VERSION }]);
+  });
+
+  it("labels the tasks that a release before labels has stored", async () => {
+    const schema = "unlabeled";
+    {
+      await using store = await PostgresStore.open({ url: server.url, schema });
+      for (let at = 0; at < 70; at++) await store.append([labeled(`t${at}`, `Fix \\ ${at}`, "/w\\", "one")]);
+    }
+    const client = new Client({ connectionString: server.url, options: `-c search_path=${schema}` });
+    await client.connect();
+    try {
+      await migrate(client, schema, 2);
+    } finally {
+      await client.end();
+    }
+    await using store = await PostgresStore.open({ url: server.url, schema });
+    const { tasks } = await store.list({ limit: 100, titleContains: "FIX \\", workspacePath: "/w\\" });
+    expect(tasks).toHaveLength(70);
+    expect(tasks[0]).toMatchObject({ workspacePath: "/w\\", agent: "one" });
   });
 
   it("goes back to each earlier version and forth again, to the same tables", async () => {

@@ -45,7 +45,10 @@ async function versionOf(client: ClientBase, schema: string): Promise<number> {
 }
 
 async function changeTables(client: ClientBase, version: number, target: number): Promise<void> {
-  for (const { up } of MIGRATIONS.slice(version, target)) await client.query(up);
+  for (const { up, fill } of MIGRATIONS.slice(version, target)) {
+    await client.query(up);
+    await fill?.(client);
+  }
   for (const { down } of MIGRATIONS.slice(target, version).toReversed()) await client.query(down);
   if (version !== target) await client.query("UPDATE layout SET version = $1", [target]);
 }

@@ -1,9 +1,14 @@
+import type { ClientBase } from "pg";
+import { labelTasks } from "./label-tasks.ts";
+
 /** A change of the tables. */
 export interface Migration {
   /** The SQL that makes the change. */
   readonly up: string;
   /** The SQL that undoes it, for a return to the release before. */
   readonly down: string;
+  /** Writes what SQL cannot compute, after `up`. Default: nothing. */
+  readonly fill?: (client: ClientBase) => Promise<void>;
 }
 
 /**
@@ -59,5 +64,16 @@ export const MIGRATIONS: readonly Migration[] = [
       CREATE INDEX inbox_waiting ON inbox (task_id, id) WHERE answered_at IS NULL;
     `,
     down: "DROP TABLE inbox",
+  },
+  {
+    // What lists show of a task. A task writes it when it begins and when it is renamed.
+    up: `
+      CREATE TABLE label (
+        task_id text COLLATE "C" PRIMARY KEY, title text COLLATE "C" NOT NULL, title_key text COLLATE "C" NOT NULL,
+        workspace text COLLATE "C" NOT NULL, agent text COLLATE "C" NOT NULL
+      );
+    `,
+    down: "DROP TABLE label",
+    fill: labelTasks,
   },
 ];

@@ -31,7 +31,7 @@ describe.skipIf(bin === undefined)("PostgresStore", () => {
     const large = Array.from({ length: 100 }, (_, at) => text("t1", BigInt(at + 2), "x".repeat(100_000)));
     await store.append([created("t1"), ...large]);
     expect(await eventsOf(store, "t1")).toEqual([created("t1"), ...large]);
-    expect((await store.list({ limit: 1 })).tasks).toEqual(large.slice(-1));
+    expect((await store.list({ limit: 1 })).tasks.map(({ last }) => last)).toEqual(large.slice(-1));
   });
 
   it("stores ids with any character, U+0000 too", async () => {

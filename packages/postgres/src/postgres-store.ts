@@ -8,6 +8,7 @@ import {
   encodeCursor,
   failpoint,
   type InboxAnswer,
+  type ListedTask,
   positionOf,
   quoted,
   type ServerStore,
@@ -19,7 +20,7 @@ import { type Append, type AppendGroup, createAppend, takeBatch } from "./append
 import { appendStatement } from "./append-statement.ts";
 import { AuditLog } from "./audit-log.ts";
 import { type Database, openDatabase, type PostgresOptions } from "./connection.ts";
-import { keyText } from "./key-text.ts";
+import { idOfKey, keyText } from "./key-text.ts";
 import { listStatement } from "./list-statement.ts";
 import { PostgresChanges } from "./postgres-changes.ts";
 import { isConflict, storeError } from "./postgres-error.ts";
@@ -35,6 +36,9 @@ const PAGE_BYTES = 256 * 1024;
 
 /** How often a batch is tried again after another transaction was in its way. */
 const MAX_CONFLICTS = 5;
+
+/** A row of a list. A task without a label has null in its columns. */
+type ListRow = { data: unknown; title: string | null; workspace: string | null; agent: string | null };
 
 /**
  * Keeps all logs in a schema of PostgreSQL, which several servers share.
@@ -102,9 +106,13 @@ export class PostgresStore implements ServerStore {
 
   async list(query: TaskQuery): Promise<TaskPage> {
     const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
-    const { rows } = await this.#query<{ data: unknown }>(listStatement(query, after));
-    const tasks = rows.slice(0, query.limit).flatMap(({ data }) => decodeRow(data).at(-1) ?? []);
-    const last = tasks.at(-1);
+    const { rows } = await this.#query<ListRow>(listStatement(query, after));
+    const tasks = rows.slice(0, query.limit).flatMap(({ data, title, workspace, agent }): ListedTask[] => {
+      const last = decodeRow(data).at(-1);
+      const label = { title: title ?? "", workspacePath: idOfKey(workspace ?? ""), agent: idOfKey(agent ?? "") };
+      return last ? [{ last, ...label }] : [];
+    });
+    const last = tasks.at(-1)?.last;
     return { tasks, cursor: rows.length > query.limit && last ? encodeCursor(positionOf(last)) : undefined };
   }
 

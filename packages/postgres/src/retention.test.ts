@@ -34,8 +34,8 @@ describe.skipIf(bin === undefined)("the statements of docs/postgres.md that remo
     expect(await eventsOf(store, "old")).toEqual([]);
     expect(await store.findLatest("me", "old")).toBeUndefined();
     const { tasks: left } = await store.list({ limit: 10 });
-    expect(left.map(({ taskId }) => taskId)).toEqual(["recent", "asking"]);
-    for (const { taskId } of left) expect(await eventsOf(store, taskId)).toHaveLength(2);
+    expect(left.map(({ last }) => last.taskId)).toEqual(["recent", "asking"]);
+    for (const { last } of left) expect(await eventsOf(store, last.taskId)).toHaveLength(2);
     const rows = await server.run(
       "SELECT (SELECT count(*) FROM devtool.event) AS events, (SELECT count(*) FROM devtool.push_config) AS configs",
     );

@@ -172,6 +172,8 @@ export {
   TaskCreatedSchema,
   type TaskEvent,
   TaskEventSchema,
+  type TaskRenamed,
+  TaskRenamedSchema,
   type TextContent,
   TextContentSchema,
 } from "./gen/devtool/v1alpha/task_event_pb.ts";
@@ -256,6 +258,7 @@ export { replyOf } from "./reply.ts";
 export { decodeRfcJson, decodeRfcText, encodeRfcJson, structFromJson } from "./rfc-json.ts";
 export { summaryOf } from "./summary.ts";
 export { deriveState, endsExchange, isInterrupted, isTerminal } from "./task-state.ts";
+export { foldTitle, initialTitle, MAX_TITLE_LENGTH, titleLine } from "./task-title.ts";
 export {
   answeredToolCall,
   answersTo,

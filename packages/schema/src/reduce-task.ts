@@ -6,6 +6,7 @@ import { QueuedMessageSchema, type Task, TaskSchema, type Usage, UsageSchema } f
 import { noteCalls } from "./known-calls.ts";
 import { withAgentPart, withMessage, withNewStep, withText, withToolCall } from "./task-history.ts";
 import { isInterrupted, isTerminal } from "./task-state.ts";
+import { initialTitle } from "./task-title.ts";
 import { isAwaitingApproval, openToolCalls, toolCallsOf } from "./tool-call.ts";
 
 /** Returns the task before its first event. */
@@ -103,6 +104,8 @@ function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }:
       return withTaken(task, payload.value.messageId);
     case "messageWithdrawn":
       return withoutQueued(task, payload.value.messageId);
+    case "renamed":
+      return { ...task, title: payload.value.title };
     case "usage":
       return { ...task, usage: addUsage(task.usage, payload.value) };
     case "notice":
@@ -118,6 +121,7 @@ function reduceCreated(task: Task, created: TaskCreated): Task {
   return {
     ...task,
     principal,
+    title: initialTitle(created),
     replyOnly,
     history: message ? [message] : [],
     settings,

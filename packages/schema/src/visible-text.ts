@@ -13,6 +13,11 @@ export function visibleText(text: string): string {
   return text.replace(DECEIVING, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
+/** Removes characters that are invisible or misleading. Keeps line breaks and tabs. */
+export function withoutDeceiving(text: string): string {
+  return text.replace(DECEIVING, "");
+}
+
 /**
  * Puts text on one line: the first line that is not blank, and the number of further lines.
  *

@@ -5,6 +5,7 @@ export { failpoint } from "./failpoint.ts";
 export { assertConsecutive, assertFollows } from "./store/assert-follows.ts";
 export { chainRecord, decodeAuditRow } from "./store/audit-chain.ts";
 export { decodeRow, type EventRow, encodeRows } from "./store/event-row.ts";
+export { labelInRow } from "./store/layout.ts";
 export { decodeCursor, encodeCursor, type ListPosition, positionOf } from "./store/list-position.ts";
 export { messageIdOf } from "./store/message-id.ts";
 export {
@@ -16,5 +17,6 @@ export {
 } from "./store/push-config-store.ts";
 export type { TaskChanges } from "./store/task-changes.ts";
 export type { InboxAnswer, InboxEntry, InboxReply, TaskInbox } from "./store/task-inbox.ts";
+export { labelAfter, NO_LABEL } from "./store/task-label.ts";
 export type { TaskLease, TaskLeases } from "./store/task-lease.ts";
-export type { ServerStore, TaskPage, TaskQuery, TaskStore } from "./store/task-store.ts";
+export type { ListedTask, ServerStore, TaskLabel, TaskPage, TaskQuery, TaskStore } from "./store/task-store.ts";

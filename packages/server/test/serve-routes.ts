@@ -47,6 +47,7 @@ export function silentHandler(onGone: () => void): RequestHandler {
       cancelTask: () => none,
       listTasks: () => none,
       withdrawMessage: () => none,
+      renameTask: () => none,
       async *streamMessage() {},
       async *watchTasks() {},
     },

@@ -56,6 +56,7 @@ export class SessionUpdates {
       case "messageQueued":
       case "messageTaken":
       case "messageWithdrawn":
+      case "renamed":
       case undefined:
         return [];
       default:

@@ -1,36 +1,84 @@
+import { realpathSync } from "node:fs";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { TaskState, type TaskSummary, TaskSummarySchema } from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { writeJsonLine } from "../render/json-line.ts";
-import { visible } from "../render/style.ts";
+import { visible, visibleName } from "../render/style.ts";
+import { findTaskId, shortTaskId } from "../task-id.ts";
+
+/** The options of `devtool tasks`. */
+export interface TasksOptions extends ConnectionOptions {
+  readonly json?: true;
+  readonly state?: string;
+  readonly agent?: string;
+  readonly workspace?: string;
+  readonly title?: string;
+  /** The maximum number of tasks to print. Default: all. */
+  readonly limit?: number;
+}
+
+const PAGE = 100;
 
 /** `devtool tasks`: lists tasks, newest first. */
-export async function tasks(options: ConnectionOptions & { readonly json?: true }, io: Io): Promise<number> {
+export async function tasks(options: TasksOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
+  const { agent = "", title = "", limit = Number.POSITIVE_INFINITY } = options;
+  const filters = { agent, titleContains: title, workspacePath: realPath(options.workspace), state: stateOf(options) };
+  let left = limit;
   let pageToken = "";
   do {
-    const page = await client.tasks.listTasks({ pageToken });
+    const page = await client.tasks.listTasks({ ...filters, pageSize: Math.min(left, PAGE), pageToken });
     for (const task of page.tasks) {
       if (options.json) writeJsonLine(io.stdout, TaskSummarySchema, task);
       else writeLine(io.stdout, taskLine(task));
     }
+    left -= page.tasks.length;
     pageToken = page.nextPageToken;
-  } while (pageToken !== "");
+  } while (pageToken !== "" && left > 0);
+  return ExitCode.OK;
+}
+
+/** `devtool rename`: gives a task another title. */
+export async function rename(taskId: string, title: string, options: ConnectionOptions, io: Io): Promise<number> {
+  const client = await connect(options, io);
+  const id = await findTaskId(client, taskId);
+  const { task } = await client.tasks.renameTask({ taskId: id, title, clientLabel: "devtool rename" });
+  writeLine(io.stdout, `${visible(shortTaskId(id))}  ${visibleName(task?.title ?? "")}`);
   return ExitCode.OK;
 }
 
 /** `devtool cancel`: cancels a task and ends everything that it started. */
 export async function cancel(taskId: string, options: ConnectionOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
-  await client.tasks.cancelTask({ taskId });
-  writeLine(io.stdout, `canceled ${taskId}`);
+  const id = await findTaskId(client, taskId);
+  await client.tasks.cancelTask({ taskId: id });
+  writeLine(io.stdout, `canceled ${id}`);
   return ExitCode.OK;
 }
 
-function taskLine({ id, lastEvent }: TaskSummary): string {
-  const state = TaskState[lastEvent?.state ?? TaskState.UNSPECIFIED].toLowerCase().replaceAll("_", "-");
+function stateOf({ state = "" }: TasksOptions): TaskState {
+  const states = Object.values(TaskState).filter((value) => typeof value === "number");
+  return states.find((value) => stateName(value) === state) ?? TaskState.UNSPECIFIED;
+}
+
+function stateName(state: TaskState): string {
+  return TaskState[state].toLowerCase().replaceAll("_", "-");
+}
+
+/** Returns the real path of a directory here, which is how servers name workspaces; on another machine, the path as it is. */
+function realPath(path: string | undefined): string {
+  if (path === undefined) return "";
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+function taskLine({ id, lastEvent, title }: TaskSummary): string {
+  const state = stateName(lastEvent?.state ?? TaskState.UNSPECIFIED);
   const time = lastEvent?.time ? timestampDate(lastEvent.time).toISOString() : "";
-  return `${visible(id)}  ${state.padEnd(14)}  ${time}`;
+  return `${visible(shortTaskId(id))}  ${state.padEnd(14)}  ${time.padEnd(24)}  ${visibleName(title)}`.trimEnd();
 }

@@ -4,6 +4,7 @@ import { type ConnectionOptions, connect } from "../connection.ts";
 import { ExitCode, exitCodeFor } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { createPrinter, interruptSignal } from "../session.ts";
+import { findTaskId } from "../task-id.ts";
 
 /** The options of `devtool watch`. */
 export interface WatchOptions extends ConnectionOptions {
@@ -13,11 +14,12 @@ export interface WatchOptions extends ConnectionOptions {
 /** `devtool watch`: follows a task from its first event to its end. Ctrl-C stops following; the task continues. */
 export async function watch(taskId: string, options: WatchOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
+  const id = await findTaskId(client, taskId);
   using interrupt = interruptSignal(io);
   const print = createPrinter(options, io);
   let task = emptyTask();
   try {
-    for await (const event of subscribeTask(client, { taskId }, interrupt.signal)) {
+    for await (const event of subscribeTask(client, { taskId: id }, interrupt.signal)) {
       task = reduceTask(task, event);
       print(event);
     }

@@ -52,6 +52,8 @@ export class Transcript {
         return this.#lines([this.#paint("dim", "· the message is queued until the agent takes it")]);
       case "messageWithdrawn":
         return this.#lines([this.#paint("dim", "· a queued message was withdrawn")]);
+      case "renamed":
+        return this.#lines([this.#paint("dim", `· the title is now: ${indented(payload.value.title)}`)]);
       case "created":
       case "message":
       case "messageTaken":

@@ -13,6 +13,7 @@ import { findReplay } from "@devtool/schema/a2a-v03";
 import { defined, objectOrEmpty } from "@devtool/schema/json";
 import { KnownTasks } from "./known-tasks.ts";
 import { type StreamPosition, taskFromAnswer } from "./plain-agent.ts";
+import { assertPlainList } from "./plain-list.ts";
 import { readFrames } from "./read-frames.ts";
 import type { Frame } from "./rpc-endpoint.ts";
 import type { TaskCalls } from "./task-calls.ts";
@@ -46,7 +47,10 @@ export function createA2aTaskService(calls: TaskCalls): ServiceImpl<typeof TaskS
     async getTask({ taskId }, { signal }) {
       return { task: readTask(await calls.get(taskId, signal), known) };
     },
-    listTasks: (request, { signal }) => calls.list(request, signal),
+    async listTasks(request, { signal }) {
+      assertPlainList(request, "A2A");
+      return calls.list(request, signal);
+    },
     async cancelTask({ taskId }, { signal }) {
       return { task: readTask(await calls.cancel(taskId, signal), known) };
     },
@@ -58,6 +62,9 @@ export function createA2aTaskService(calls: TaskCalls): ServiceImpl<typeof TaskS
       for await (const event of readEvents(calls.subscribe(taskId, afterSequence, signal), start, known)) {
         yield { event };
       }
+    },
+    renameTask() {
+      throw new ConnectError("renameTask: A2A has no such request: use Connect or gRPC", Code.Unimplemented);
     },
     watchTasks() {
       throw new ConnectError("watchTasks: A2A has no such request: use Connect or gRPC", Code.Unimplemented);

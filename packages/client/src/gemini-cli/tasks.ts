@@ -18,6 +18,7 @@ import {
 import { decodeState } from "@devtool/schema/a2a-v03";
 import { decodeGeminiCliTask, encodeGeminiCliSend, TaskInfoSchema } from "@devtool/schema/gemini-cli";
 import { defined, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { assertPlainList } from "../a2a/plain-list.ts";
 import type { Frame } from "../a2a/rpc-endpoint.ts";
 import { assertSendable } from "./assert-sendable.ts";
 import { type GeminiCliEndpoint, lostTurnError } from "./endpoint.ts";
@@ -44,6 +45,7 @@ export function createGeminiCliTaskService(
       return { task: recorded.find(taskId)?.task ?? task };
     },
     async listTasks(request, { signal }) {
+      assertPlainList(request, "Gemini CLI's server");
       return { tasks: readTaskList(await endpoint.get("/tasks/metadata", signal), request) };
     },
     async cancelTask({ taskId }, { signal }) {
@@ -59,6 +61,9 @@ export function createGeminiCliTaskService(
     },
     withdrawMessage() {
       throw new ConnectError("withdrawMessage: Gemini CLI's server does not queue messages", Code.Unimplemented);
+    },
+    renameTask() {
+      throw new ConnectError("renameTask: Gemini CLI's server has no titles", Code.Unimplemented);
     },
     watchTasks() {
       throw new ConnectError("watchTasks: Gemini CLI's server does not tell which tasks change", Code.Unimplemented);

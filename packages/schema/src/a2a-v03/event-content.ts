@@ -42,6 +42,7 @@ export function kindOfEvent({ payload }: TaskEvent): Kind {
     case "messageQueued":
     case "messageTaken":
     case "messageWithdrawn":
+    case "renamed":
     case undefined:
       return Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
     default:

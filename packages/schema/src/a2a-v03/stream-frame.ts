@@ -125,6 +125,7 @@ const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([
   "messageQueued",
   "messageTaken",
   "messageWithdrawn",
+  "renamed",
   "message",
 ]);
 

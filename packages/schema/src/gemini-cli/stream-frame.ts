@@ -59,6 +59,7 @@ function encodeFrame(event: TaskEvent): JsonObject | undefined {
     case "summary":
     case "messageTaken":
     case "messageWithdrawn":
+    case "renamed":
     case undefined:
       return undefined;
     default:

@@ -77,7 +77,7 @@ async function* waitingTasks(store: TaskStore, { contextId, principal }: Place):
       limit: 100,
       cursor,
     });
-    yield* page.tasks.map(({ taskId }) => taskId);
+    yield* page.tasks.map(({ last }) => last.taskId);
     count += page.tasks.length;
     cursor = page.cursor;
   } while (cursor !== undefined && count < MAX_SEARCHED);

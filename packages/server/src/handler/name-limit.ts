@@ -1,4 +1,4 @@
-import { visibleText } from "@devtool/schema";
+import { MAX_TITLE_LENGTH, titleLine, visibleText } from "@devtool/schema";
 import { invalid } from "../errors.ts";
 
 /** The maximum length in characters of ids and names that clients choose. Each event of a task repeats some of them. */
@@ -33,4 +33,16 @@ export function assertLabel(field: string, label: string): void {
   }
   if (visibleText(label) === label && label.trim() === label && !/[\n\t]/.test(label)) return;
   throw invalid(field, label, "has characters that cannot be seen", "send visible characters on one line");
+}
+
+/**
+ * Returns a title that a client chose, on one line of visible characters. Throws `Code.InvalidArgument` for a title that
+ * is too long, or that has no visible character.
+ */
+export function readTitle(field: string, text: string): string {
+  const title = titleLine(text);
+  if (title === "") throw invalid(field, text, "has no visible character", "send one line of text");
+  const { length } = [...title];
+  if (length <= MAX_TITLE_LENGTH) return title;
+  throw invalid(field, title, `is too long: it has ${length} characters, limit is ${MAX_TITLE_LENGTH}`);
 }

@@ -14,7 +14,6 @@ import {
   type Task,
   type TaskEvent,
   type TaskService,
-  TaskState,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, invalid } from "../errors.ts";
@@ -27,9 +26,10 @@ import { withAddressedAgent } from "./addressed-agent.ts";
 import { principalOf } from "./caller.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
 import { hideSecretsInEvent, hideSecretsInTask } from "./hide-secrets.ts";
+import { assertLabel, readTitle } from "./name-limit.ts";
 import { pushNotSupported } from "./push-handler.ts";
 import type { StreamLimit } from "./stream-limit.ts";
-import { pageSizeOf, summaryOf, watchTasks } from "./watch-tasks.ts";
+import { filterOf, pageSizeOf, summaryOf, watchTasks } from "./watch-tasks.ts";
 
 /**
  * Creates the handler of `TaskService`.
@@ -74,6 +74,13 @@ export function createTaskHandler(
       if (messageId === "") throw invalid("message_id", "", "is missing", "name the message to withdraw");
       using held = await find(taskId, context);
       await held.session.withdraw(messageId);
+      return { task: taskForClients(held.session) };
+    },
+    async renameTask({ taskId, title, clientLabel }, context) {
+      using held = await find(taskId, context);
+      const line = readTitle("title", title);
+      assertLabel("client_label", clientLabel);
+      await held.session.rename(line, clientLabel);
       return { task: taskForClients(held.session) };
     },
     // The stream is counted before its first event is read: a transport may send the task first, and a
@@ -159,12 +166,13 @@ function taskForClients({ task, extensionActive }: TaskHandle): Task {
 }
 
 async function listTasks(store: TaskStore, request: ListTasksRequest, principal: string): Promise<ListTasksResponse> {
-  const { pageSize, pageToken, contextId, state } = request;
+  const { pageSize, pageToken, contextId, idPrefix } = request;
   const { tasks, cursor } = await store.list({
+    ...filterOf(request),
     principal,
     limit: pageSizeOf("page_size", pageSize),
     contextId: contextId || undefined,
-    state: state === TaskState.UNSPECIFIED ? undefined : state,
+    idPrefix: idPrefix || undefined,
     cursor: pageToken || undefined,
   });
   return create(ListTasksResponseSchema, { tasks: tasks.map(summaryOf), nextPageToken: cursor ?? "" });

@@ -1,8 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import { type TaskEvent, type TaskSummary, TaskSummarySchema, type WatchTasksRequest } from "@devtool/schema";
+import { TaskState, type TaskSummary, TaskSummarySchema, type WatchTasksRequest } from "@devtool/schema";
 import { invalid } from "../errors.ts";
-import type { TaskStore } from "../store/task-store.ts";
+import { matchesLabel } from "../store/task-label.ts";
+import type { ListedTask, TaskQuery, TaskStore } from "../store/task-store.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import { principalOf } from "./caller.ts";
 import { hideSecretsInEvent } from "./hide-secrets.ts";
@@ -11,26 +12,53 @@ import { hideSecretsInEvent } from "./hide-secrets.ts";
 interface Watched {
   readonly task?: TaskSummary;
   readonly snapshotComplete: boolean;
+  readonly excluded?: boolean;
 }
 
-/** Yields the caller's tasks that changed last, and then each task that changes. */
+/** Yields the caller's tasks that match the request and changed last, and then each of them that changes. */
 export async function* watchTasks(
   store: TaskStore,
   feed: TaskFeed,
-  { snapshotSize }: WatchTasksRequest,
+  request: WatchTasksRequest,
   context: HandlerContext,
 ): AsyncIterable<Watched> {
-  const limit = pageSizeOf("snapshot_size", snapshotSize);
+  const limit = pageSizeOf("snapshot_size", request.snapshotSize);
   const principal = principalOf(context);
+  const filter = filterOf(request);
   // Watches before it lists, so that no change falls between the two.
   using watch = feed.watch(principal);
-  const { tasks } = await store.list({ principal, limit });
-  for (const event of tasks) yield { task: summaryOf(event), snapshotComplete: false };
+  const { tasks } = await store.list({ ...filter, principal, limit });
+  for (const task of tasks) yield { task: summaryOf(task), snapshotComplete: false };
   yield { snapshotComplete: true };
-  const listed = new Map(tasks.map(({ taskId, sequence }) => [taskId, sequence]));
-  for await (const event of watch.read(context.signal)) {
-    if (event.sequence > (listed.get(event.taskId) ?? 0n)) yield { task: summaryOf(event), snapshotComplete: true };
+  const listed = new Map(tasks.map(({ last }) => [last.taskId, last.sequence]));
+  const shown = new Set(listed.keys());
+  for await (const task of watch.read(context.signal)) {
+    const { taskId, sequence } = task.last;
+    if (sequence <= (listed.get(taskId) ?? 0n)) continue;
+    const matches = isSelected(filter, task);
+    if (matches) shown.add(taskId);
+    else if (!shown.delete(taskId)) continue;
+    yield { task: summaryOf(task), snapshotComplete: true, excluded: !matches };
   }
+}
+
+/** What a request selects tasks by. Unset fields select all. */
+type Filter = Pick<TaskQuery, "state" | "agent" | "workspacePath" | "titleContains">;
+
+/** Returns the filter of a request, in which empty fields select all. */
+export function filterOf({ state, agent, workspacePath, titleContains }: FilterRequest): Filter {
+  return {
+    state: state === TaskState.UNSPECIFIED ? undefined : state,
+    agent: agent || undefined,
+    workspacePath: workspacePath || undefined,
+    titleContains: titleContains || undefined,
+  };
+}
+
+type FilterRequest = Pick<WatchTasksRequest, "state" | "agent" | "workspacePath" | "titleContains">;
+
+function isSelected(filter: Filter, task: ListedTask): boolean {
+  return (filter.state === undefined || task.last.state === filter.state) && matchesLabel(filter, task);
 }
 
 /** Returns a page size from a request, in which 0 stands for 50. Throws `Code.InvalidArgument` above 100 or below 0. */
@@ -39,8 +67,9 @@ export function pageSizeOf(field: string, size: number): number {
   return size || 50;
 }
 
-/** Returns the entry of a task in a list, from its last event. */
-export function summaryOf(event: TaskEvent): TaskSummary {
-  const lastEvent = hideSecretsInEvent(event);
-  return create(TaskSummarySchema, { id: event.taskId, contextId: event.contextId, lastEvent });
+/** Returns the entry of a task in a list. */
+export function summaryOf({ last, title, workspacePath, agent }: ListedTask): TaskSummary {
+  const lastEvent = hideSecretsInEvent(last);
+  const { taskId: id, contextId } = last;
+  return create(TaskSummarySchema, { id, contextId, lastEvent, title, workspacePath, agent });
 }

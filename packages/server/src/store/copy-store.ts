@@ -67,7 +67,7 @@ async function lastEvents(store: ServerStore): Promise<readonly Pick<TaskEvent, 
   let cursor: string | undefined;
   do {
     const page = await store.list({ limit: PAGE, cursor });
-    tasks.push(...page.tasks.map(({ taskId, sequence }) => ({ taskId, sequence })));
+    tasks.push(...page.tasks.map(({ last: { taskId, sequence } }) => ({ taskId, sequence })));
     cursor = page.cursor;
   } while (cursor !== undefined);
   return tasks;

@@ -1,14 +1,18 @@
 import type { DatabaseSync } from "node:sqlite";
 import { BinaryWriter, sizeDelimitedPeek, WireType } from "@bufbuild/protobuf/wire";
 import { EventRowSchema } from "@devtool/schema";
+import { decodeRow } from "./event-row.ts";
+import { labelAfter, NO_LABEL } from "./task-label.ts";
+import { labelRow, PUT_LABEL } from "./task-statements.ts";
+import type { TaskLabel } from "./task-store.ts";
 
 /**
  * The version of the file's layout that this release reads and writes.
  *
  * In layout 1, a row of `event` held length-prefixed events instead of an `EventRow`. In layout 2, there
- * was no table `context`.
+ * was no table `context`. In layout 3, there was no table `label`.
  */
-export const LAYOUT = 3;
+export const LAYOUT = 4;
 
 /** The number of rows to rewrite at a time. */
 const PAGE = 256;
@@ -16,12 +20,34 @@ const PAGE = 256;
 /** Converts the rows of a file from an older layout to the current one. Must be called in a transaction, after the tables were created. */
 export function migrate(database: DatabaseSync, layout: number): void {
   if (layout === 1) tagRows(database);
-  if (layout !== 1 && layout !== 2) return;
   // The latest task of each context: later rows replace earlier ones.
-  database.exec(
-    `INSERT OR REPLACE INTO context (principal, id, task_id)
-     SELECT principal, context_id, id FROM task ORDER BY time_ms, id`,
-  );
+  if (layout === 1 || layout === 2) {
+    database.exec(
+      `INSERT OR REPLACE INTO context (principal, id, task_id)
+       SELECT principal, context_id, id FROM task ORDER BY time_ms, id`,
+    );
+  }
+  if (layout >= 1 && layout <= 3) labelTasks(database);
+}
+
+/** Labels all tasks, from their first events. Leaves out a task whose first row is damaged. */
+function labelTasks(database: DatabaseSync): void {
+  const first = database.prepare("SELECT data FROM event WHERE task_id = ? ORDER BY sequence LIMIT 1");
+  const put = database.prepare(PUT_LABEL);
+  for (const { id } of database.prepare("SELECT id FROM task").all()) {
+    const taskId = String(id);
+    const label = labelInRow(first.get(taskId)?.data);
+    if (label) put.run(...labelRow(taskId, label));
+  }
+}
+
+/** Returns the label that the first row of a task gives. Undefined for a damaged row. */
+export function labelInRow(data: unknown): TaskLabel | undefined {
+  try {
+    return decodeRow(data).reduce(labelAfter, NO_LABEL);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Rewrites all rows of layout 1. */

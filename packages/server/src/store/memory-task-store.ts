@@ -4,7 +4,8 @@ import { chainRecord } from "./audit-chain.ts";
 import { comparePositions, decodeCursor, encodeCursor, positionOf } from "./list-position.ts";
 import { MemoryPushConfigStore } from "./memory-push-config-store.ts";
 import { messageIdOf } from "./message-id.ts";
-import type { ServerStore, TaskPage, TaskQuery } from "./task-store.ts";
+import { labelAfter, matchesLabel, NO_LABEL } from "./task-label.ts";
+import type { ServerStore, TaskLabel, TaskPage, TaskQuery } from "./task-store.ts";
 
 /** Keeps all logs in memory, for tests and for servers whose tasks may be lost with the process. */
 export class MemoryTaskStore implements ServerStore {
@@ -15,6 +16,7 @@ export class MemoryTaskStore implements ServerStore {
   readonly #messages = new Map<string, TaskEvent>();
   /** The last event of the latest task, by principal and context. */
   readonly #latest = new Map<string, TaskEvent>();
+  readonly #labels = new Map<string, TaskLabel>();
   readonly #audit: AuditRecord[] = [];
 
   async append(events: readonly TaskEvent[], audit: readonly AuditRecord[] = []): Promise<void> {
@@ -28,6 +30,7 @@ export class MemoryTaskStore implements ServerStore {
     assertFollows(events, log.at(-1)?.sequence ?? 0n);
     log.push(...events);
     this.#logs.set(first.taskId, log);
+    this.#labels.set(first.taskId, events.reduce(labelAfter, this.#labels.get(first.taskId) ?? NO_LABEL));
     const principal = readPrincipal(log);
     for (const event of events) {
       const messageId = messageIdOf(event);
@@ -40,17 +43,21 @@ export class MemoryTaskStore implements ServerStore {
     yield* this.#logs.get(taskId)?.slice(Number(after)) ?? [];
   }
 
-  async list({ principal, contextId, state, limit, cursor }: TaskQuery): Promise<TaskPage> {
+  async list(query: TaskQuery): Promise<TaskPage> {
+    const { principal, contextId, state, idPrefix = "", limit, cursor } = query;
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
     const tasks = [...this.#logs.values()]
       .filter((log) => principal === undefined || readPrincipal(log) === principal)
       .flatMap((log) => log.at(-1) ?? [])
       .filter((last) => contextId === undefined || last.contextId === contextId)
       .filter((last) => state === undefined || last.state === state)
+      .filter((last) => last.taskId.startsWith(idPrefix))
       .filter((last) => after === undefined || comparePositions(positionOf(last), after) > 0)
-      .sort((one, other) => comparePositions(positionOf(one), positionOf(other)));
+      .map((last) => ({ last, ...(this.#labels.get(last.taskId) ?? NO_LABEL) }))
+      .filter((task) => matchesLabel(query, task))
+      .sort((one, other) => comparePositions(positionOf(one.last), positionOf(other.last)));
     const page = tasks.slice(0, limit);
-    const last = page.at(-1);
+    const last = page.at(-1)?.last;
     return { tasks: page, cursor: tasks.length > limit && last ? encodeCursor(positionOf(last)) : undefined };
   }
 

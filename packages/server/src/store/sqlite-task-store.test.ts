@@ -12,7 +12,7 @@ import { openDatabase } from "./sqlite-database.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
 import { prepareTaskStatements } from "./task-statements.ts";
-import { created, eventsOf, testTaskStore, text } from "./task-store.contract.ts";
+import { created, eventsOf, labeled, testTaskStore, text } from "./task-store.contract.ts";
 
 describe("SqliteTaskStore", () => {
   let directory: string;
@@ -39,7 +39,7 @@ describe("SqliteTaskStore", () => {
     const log = [created("t1"), ...large];
     await store.append(log);
     expect(await eventsOf(store, "t1")).toEqual(log);
-    expect((await store.list({ limit: 1 })).tasks).toEqual(log.slice(-1));
+    expect((await store.list({ limit: 1 })).tasks.map(({ last }) => last)).toEqual(log.slice(-1));
     expect(Math.max(...(await bytesByTurn(store.readEvents("t1", 3n))))).toBeLessThanOrEqual(600_000);
     await expect(store.append(large)).rejects.toMatchObject({ code: Code.Aborted });
     expect(await eventsOf(store, "t1")).toEqual(log);
@@ -118,6 +118,23 @@ describe("SqliteTaskStore", () => {
     database.close();
     await using store = await SqliteTaskStore.open(path);
     expect((await store.findLatest("me", "c"))?.taskId).toBe("t2");
+  });
+
+  it("labels the tasks of a file of layout 3, except one whose first row is damaged", async () => {
+    const path = join(directory, "tasks.db");
+    {
+      await using store = await SqliteTaskStore.open(path);
+      await store.append([labeled("t1", "Fix it", "/w", "one"), text("t1", 2n)]);
+      await store.append([labeled("t2", "Lost", "/w", "one", 3)]);
+    }
+    const database = new DatabaseSync(path);
+    database.exec("UPDATE event SET data = x'ffff' WHERE task_id = 't2'");
+    database.exec("DROP TABLE label; PRAGMA user_version = 3");
+    database.close();
+    await using store = await SqliteTaskStore.open(path);
+    const { tasks } = await store.list({ limit: 9, titleContains: "fix" });
+    expect(tasks).toMatchObject([{ title: "Fix it", workspacePath: "/w", agent: "one", last: { sequence: 2n } }]);
+    expect((await store.list({ limit: 9, titleContains: "lost" })).tasks).toEqual([]);
   });
 
   it("refuses a missing directory", async () => {

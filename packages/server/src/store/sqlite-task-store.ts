@@ -1,20 +1,21 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
+import { type AuditRecord, foldTitle, type TaskEvent, type TaskState } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
 import { assertFollows } from "./assert-follows.ts";
 import { assertWritable } from "./assert-writable.ts";
 import { chainRecord, decodeAuditRow } from "./audit-chain.ts";
 import { decodeRow, type EventRow, encodeRows } from "./event-row.ts";
-import { Filters } from "./filters.ts";
-import { decodeCursor, encodeCursor, positionOf } from "./list-position.ts";
+import { encodeCursor, positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
 import { openDatabase, storeError } from "./sqlite-database.ts";
+import { readList } from "./sqlite-list.ts";
 import { SqlitePushConfigStore } from "./sqlite-push-config-store.ts";
+import { labelAfter, NO_LABEL } from "./task-label.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
-import { prepareTaskStatements, type TaskStatements } from "./task-statements.ts";
-import type { ServerStore, TaskPage, TaskQuery } from "./task-store.ts";
+import { labelRow, prepareTaskStatements, type TaskStatements } from "./task-statements.ts";
+import type { ListedTask, ServerStore, TaskPage, TaskQuery } from "./task-store.ts";
 
 /** The maximum number of rows to read at a time, so that no statement stays open while a reader waits. */
 const PAGE = 64;
@@ -112,28 +113,15 @@ export class SqliteTaskStore implements ServerStore {
     return { rows, isLast: true };
   }
 
-  async list({ principal, contextId, state, limit, cursor }: TaskQuery): Promise<TaskPage> {
-    const filters = new Filters()
-      // The plus keeps SQLite from using the index of the principal's tasks where a conversation has few of them.
-      .add(contextId === undefined ? "task.principal = ?" : "+task.principal = ?", principal)
-      .add("task.context_id = ?", contextId)
-      .add("task.state = ?", state);
-    if (cursor !== undefined) {
-      const { timeMs, taskId } = decodeCursor(cursor);
-      filters.add("(task.time_ms, task.id) < (?, ?)", timeMs, taskId);
-    }
-    const rows = this.#database
-      .prepare(
-        // Selects the tasks before it joins their events. Otherwise the events of all matching tasks would be read.
-        `SELECT event.data FROM
-           (SELECT id, sequence, time_ms FROM task ${filters.where} ORDER BY time_ms DESC, id DESC LIMIT ?) AS task
-         JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
-         ORDER BY task.time_ms DESC, task.id DESC`,
-      )
-      .all(...filters.values, limit + 1);
-    const tasks = rows.slice(0, limit).flatMap(({ data }) => decodeRow(data).at(-1) ?? []);
-    const last = tasks.at(-1);
-    return { tasks, cursor: rows.length > limit && last ? encodeCursor(positionOf(last)) : undefined };
+  async list(query: TaskQuery): Promise<TaskPage> {
+    const rows = readList(this.#database, query);
+    const tasks = rows.slice(0, query.limit).flatMap(({ data, title, workspace, agent }): ListedTask[] => {
+      const last = decodeRow(data).at(-1);
+      const label = { title: textOf(title), workspacePath: textOf(workspace), agent: textOf(agent) };
+      return last ? [{ last, ...label }] : [];
+    });
+    const last = tasks.at(-1)?.last;
+    return { tasks, cursor: rows.length > query.limit && last ? encodeCursor(positionOf(last)) : undefined };
   }
 
   findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined> {
@@ -285,9 +273,18 @@ export class SqliteTaskStore implements ServerStore {
     for (const event of events) {
       const messageId = messageIdOf(event);
       if (messageId !== undefined) this.#statements.putMessage.run(principal, messageId, event.taskId, event.sequence);
+      const label = labelAfter(NO_LABEL, event);
+      if (event.payload.case === "created") this.#statements.putLabel.run(...labelRow(taskId, label));
+      if (event.payload.case === "renamed")
+        this.#statements.renameTask.run(label.title, foldTitle(label.title), taskId);
     }
     failpoint("devtool:store.events.after");
   }
+}
+
+/** Returns the text of a column; empty for the label that a task does not have. */
+function textOf(column: unknown): string {
+  return typeof column === "string" ? column : "";
 }
 
 function closed(): DevtoolError {

@@ -7,7 +7,8 @@ import { PUSH_SCHEMA } from "./sqlite-push-config-store.ts";
  * last event. The table has row ids, so that rows are written in the order in which they arrive, and only
  * one index depends on time. Both make 200 busy tasks write 50 % faster. For the same reason, a row of
  * `context` names the task that changed last but not when: it is written only when another task of the
- * context becomes the last one.
+ * context becomes the last one. What lists show of a task is in `label`, which a task writes when it begins
+ * and when it is renamed; `title_key` is the title as `foldTitle` gives it.
  */
 export const TASK_SCHEMA: string = `
   CREATE TABLE IF NOT EXISTS task (
@@ -17,6 +18,9 @@ export const TASK_SCHEMA: string = `
   CREATE INDEX IF NOT EXISTS task_by_time ON task (principal, time_ms DESC, id DESC);
   CREATE INDEX IF NOT EXISTS task_by_context ON task (context_id);
   CREATE INDEX IF NOT EXISTS task_by_state ON task (state);
+  CREATE TABLE IF NOT EXISTS label (
+    task_id TEXT PRIMARY KEY, title TEXT NOT NULL, title_key TEXT NOT NULL, workspace TEXT NOT NULL, agent TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS context (
     principal TEXT NOT NULL, id TEXT NOT NULL, task_id TEXT NOT NULL,
     PRIMARY KEY (principal, id)

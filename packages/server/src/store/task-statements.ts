@@ -1,4 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { foldTitle } from "@devtool/schema";
+import type { TaskLabel } from "./task-store.ts";
 
 /** The prepared statements of a task store. */
 export interface TaskStatements {
@@ -8,6 +10,8 @@ export interface TaskStatements {
   readonly putTask: StatementSync;
   /** Updates a task that stays in its state. Leaves the index of states alone, which saves one of five pages. */
   readonly advanceTask: StatementSync;
+  readonly putLabel: StatementSync;
+  readonly renameTask: StatementSync;
   readonly putLatest: StatementSync;
   readonly findLatest: StatementSync;
   readonly putEvents: StatementSync;
@@ -17,6 +21,15 @@ export interface TaskStatements {
   readonly putAudit: StatementSync;
   readonly readAudit: StatementSync;
   readonly lastAudit: StatementSync;
+}
+
+/** Adds the label of a task, with the values of `labelRow`. */
+export const PUT_LABEL: string =
+  "INSERT OR REPLACE INTO label (task_id, title, title_key, workspace, agent) VALUES (?, ?, ?, ?, ?)";
+
+/** Returns the values of a task's row in `label`. */
+export function labelRow(taskId: string, { title, workspacePath, agent }: TaskLabel): string[] {
+  return [taskId, title, foldTitle(title), workspacePath, agent];
 }
 
 /** Prepares the statements for a database with the tables of `TASK_SCHEMA`. */
@@ -34,6 +47,8 @@ export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
         " ON CONFLICT (id) DO UPDATE SET state = excluded.state, time_ms = excluded.time_ms, sequence = excluded.sequence",
     ),
     advanceTask: database.prepare("UPDATE task SET time_ms = ?, sequence = ? WHERE id = ?"),
+    putLabel: database.prepare(PUT_LABEL),
+    renameTask: database.prepare("UPDATE label SET title = ?, title_key = ? WHERE task_id = ?"),
     putLatest: database.prepare(
       "INSERT INTO context (principal, id, task_id) VALUES (?, ?, ?)" +
         " ON CONFLICT (principal, id) DO UPDATE SET task_id = excluded.task_id",

@@ -15,6 +15,18 @@ export interface TaskQuery {
   /** Only tasks in this state. Default: all. */
   readonly state?: TaskState | undefined;
 
+  /** Only tasks of this agent. Default: all. */
+  readonly agent?: string | undefined;
+
+  /** Only tasks in this workspace. Default: all. */
+  readonly workspacePath?: string | undefined;
+
+  /** Only tasks whose title contains this text, compared by `foldTitle`. Default: all. */
+  readonly titleContains?: string | undefined;
+
+  /** Only tasks whose id begins with this text. Default: all. */
+  readonly idPrefix?: string | undefined;
+
   /** The maximum number of tasks, 1 or more. */
   readonly limit: number;
 
@@ -22,10 +34,25 @@ export interface TaskQuery {
   readonly cursor?: string | undefined;
 }
 
+/** What lists show of a task, and select it by, beside its last event. */
+export interface TaskLabel {
+  /** The title; empty for a task without one. */
+  readonly title: string;
+  /** The real path of the workspace; empty for a task without one. */
+  readonly workspacePath: string;
+  /** The agent; empty on a server whose agent has no name. */
+  readonly agent: string;
+}
+
+/** A task in a list. */
+export interface ListedTask extends TaskLabel {
+  /** The last event. It has the task's id, context, state and time. */
+  readonly last: TaskEvent;
+}
+
 /** A page of tasks, sorted by the time of their last change, the latest first. */
 export interface TaskPage {
-  /** The last event of each task. It has the task's id, context, state and time. */
-  readonly tasks: readonly TaskEvent[];
+  readonly tasks: readonly ListedTask[];
 
   /** The cursor of the next page; undefined when this page is the last. */
   readonly cursor: string | undefined;
@@ -35,7 +62,7 @@ export interface TaskPage {
  * Stores the logs of all tasks, and the audit log. Disposing of it writes what is pending and closes it.
  *
  * A store knows events only. The columns by which it lists and finds tasks are read from them:
- * `created.principal`, `context_id`, `state` and `message_id`. All implementations pass the tests in
+ * `created.principal`, `context_id`, `state`, `message_id` and those of `labelAfter`. All implementations pass the tests in
  * `task-store.contract.ts`.
  */
 export interface TaskStore extends AsyncDisposable {
@@ -68,7 +95,7 @@ export interface TaskStore extends AsyncDisposable {
    */
   readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent>;
 
-  /** Lists tasks by their last events. */
+  /** Lists tasks by their last events and their labels. */
   list(query: TaskQuery): Promise<TaskPage>;
 
   /**

@@ -11,8 +11,8 @@ export function createAgentConversations(registry: SessionRegistry, store: TaskS
     async find({ contextId, principal }) {
       if (contextId === "") return undefined;
       const { tasks } = await store.list({ contextId, principal, limit: MAX_SEARCHED });
-      for (const { taskId } of tasks) {
-        using held = await registry.get(taskId);
+      for (const { last } of tasks) {
+        using held = await registry.get(last.taskId);
         const task = held?.session.task;
         if (task && !task.command) return task;
       }

@@ -11,8 +11,9 @@ import {
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
+import { labelAfter, labelOf } from "../store/task-label.ts";
 import type { TaskLease } from "../store/task-lease.ts";
-import type { TaskStore } from "../store/task-store.ts";
+import type { TaskLabel, TaskStore } from "../store/task-store.ts";
 import { approvalModeRecord, auditRecords } from "./audit.ts";
 import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
@@ -74,6 +75,8 @@ export class EventLog {
   #readers = 0;
   /** The principal of the task, once it was needed. */
   #principal = "";
+  /** The label of the task, once it was needed. */
+  #label: TaskLabel | undefined;
 
   constructor({ store, task, conversation, now, feed, lease }: EventLogOptions) {
     this.#store = store;
@@ -195,10 +198,12 @@ export class EventLog {
     this.#tail.push(events);
     this.#committed = events.at(-1)?.sequence ?? this.#committed;
     this.conversation.earlier.noteChange(this.#fold.taskId);
+    this.#label &&= events.reduce(labelAfter, this.#label);
     const last = events.at(-1);
     if (last && this.#feed?.isWatched) {
       this.#principal ||= this.#fold.task.principal;
-      this.#feed.note(this.#principal, last);
+      this.#label ??= labelOf(this.#fold.task);
+      this.#feed.note(this.#principal, { last, ...this.#label });
     }
     this.#wakeReaders();
   }

@@ -85,14 +85,22 @@ export class FollowedTask implements TaskHandle {
     await this.#ask({ case: "cancel", value: create(CancelTaskRequestSchema) });
   }
 
+  rename(): Promise<void> {
+    return Promise.reject(this.#elsewhere());
+  }
+
   async addNotice(text: string): Promise<void> {
     await this.#ask({ case: "notice", value: text });
   }
 
   summarize(): Promise<Summary | undefined> {
+    return Promise.reject(this.#elsewhere());
+  }
+
+  #elsewhere(): DevtoolError {
     const problem = `task ${quoted(this.#task.id)} is run by another server`;
     const remedy = "send the request to that server, or again when it has stopped";
-    return Promise.reject(new DevtoolError(problem, Code.Unavailable, { remedy }));
+    return new DevtoolError(problem, Code.Unavailable, { remedy });
   }
 
   /** Requests a change, and returns the sequence of the event that records it, when the task has it. */

@@ -232,7 +232,7 @@ export class SessionRegistry implements AsyncDisposable {
     let cursor: string | undefined;
     do {
       const page = await this.#options.store.list({ state, limit: 100, cursor });
-      ids.push(...page.tasks.map(({ taskId }) => taskId));
+      ids.push(...page.tasks.map(({ last }) => last.taskId));
       cursor = page.cursor;
     } while (cursor !== undefined);
     return ids;

@@ -1,6 +1,8 @@
 import { create } from "@bufbuild/protobuf";
-import { type TaskEvent, TaskEventSchema } from "@devtool/schema";
+import { TaskEventSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { NO_LABEL } from "../store/task-label.ts";
+import type { ListedTask } from "../store/task-store.ts";
 import { TaskFeed } from "./task-feed.ts";
 
 describe("the feed of changes", () => {
@@ -10,7 +12,9 @@ describe("the feed of changes", () => {
     for (let sequence = 1; sequence <= 10_000; sequence++) feed.note("ada", eventOf("one", sequence));
     feed.note("ada", eventOf("two", 1));
     const seen: string[] = [];
-    for await (const { taskId, sequence } of watch.read(AbortSignal.timeout(60_000))) {
+    for await (const {
+      last: { taskId, sequence },
+    } of watch.read(AbortSignal.timeout(60_000))) {
       seen.push(`${taskId} ${sequence}`);
       if (seen.length === 1) feed.note("ada", eventOf("two", 2));
       if (taskId === "two") break;
@@ -24,7 +28,9 @@ describe("the feed of changes", () => {
     using _other = feed.watch("bob");
     feed.note("bob", eventOf("his", 1));
     feed.note("ada", eventOf("hers", 1));
-    for await (const { taskId } of watch.read(AbortSignal.timeout(60_000))) {
+    for await (const {
+      last: { taskId },
+    } of watch.read(AbortSignal.timeout(60_000))) {
       expect(taskId).toBe("hers");
       break;
     }
@@ -36,7 +42,9 @@ describe("the feed of changes", () => {
     const controller = new AbortController();
     const seen: bigint[] = [];
     const read = (async () => {
-      for await (const { sequence } of watch.read(controller.signal)) {
+      for await (const {
+        last: { sequence },
+      } of watch.read(controller.signal)) {
         seen.push(sequence);
         if (seen.length === 2) controller.abort(new Error("enough"));
         else setTimeout(() => feed.note("ada", eventOf("one", 2)), 200);
@@ -58,6 +66,6 @@ describe("the feed of changes", () => {
   });
 });
 
-function eventOf(taskId: string, sequence: number): TaskEvent {
-  return create(TaskEventSchema, { taskId, sequence: BigInt(sequence) });
+function eventOf(taskId: string, sequence: number): ListedTask {
+  return { ...NO_LABEL, last: create(TaskEventSchema, { taskId, sequence: BigInt(sequence) }) };
 }

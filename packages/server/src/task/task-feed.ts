@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { TaskEvent } from "@devtool/schema";
+import type { ListedTask } from "../store/task-store.ts";
 
 /**
  * The time in milliseconds that a watch waits after it has shown all changes. An agent that streams text
@@ -28,9 +28,9 @@ export class TaskFeed {
     return this.#watches.size > 0;
   }
 
-  /** Passes on an event that is durable. */
-  note(principal: string, event: TaskEvent): void {
-    for (const watch of this.#watches.get(principal) ?? []) watch.put(event);
+  /** Passes on a task whose last event is durable. */
+  note(principal: string, task: ListedTask): void {
+    for (const watch of this.#watches.get(principal) ?? []) watch.put(task);
   }
 }
 
@@ -39,7 +39,7 @@ export class TaskFeed {
  * kept for a slow reader has at most one event for each task.
  */
 export class TaskWatch implements Disposable {
-  readonly #newest = new Map<string, TaskEvent>();
+  readonly #newest = new Map<string, ListedTask>();
   readonly #onClose: () => void;
   #wake: () => void = () => undefined;
 
@@ -47,17 +47,17 @@ export class TaskWatch implements Disposable {
     this.#onClose = onClose;
   }
 
-  put(event: TaskEvent): void {
-    this.#newest.set(event.taskId, event);
+  put(task: ListedTask): void {
+    this.#newest.set(task.last.taskId, task);
     this.#wake();
   }
 
   /** Yields the changes, each task with its newest event, until the signal aborts. */
-  async *read(signal: AbortSignal): AsyncIterable<TaskEvent> {
+  async *read(signal: AbortSignal): AsyncIterable<ListedTask> {
     while (!signal.aborted) {
-      for (const [taskId, event] of this.#newest) {
+      for (const [taskId, task] of this.#newest) {
         this.#newest.delete(taskId);
-        yield event;
+        yield task;
         signal.throwIfAborted();
       }
       await delay(PAUSE_MS, undefined, { signal });

@@ -45,6 +45,14 @@ export interface TaskHandle {
   withdraw(messageId: string): Promise<void>;
 
   /**
+   * Gives the task another title, also if it has ended. Resolves when that is durable. Does nothing if the task has this
+   * title.
+   *
+   * @param clientLabel what the client calls itself; empty for nothing
+   */
+  rename(title: string, clientLabel: string): Promise<void>;
+
+  /**
    * Cancels the task: aborts the agent, and marks open calls as CANCELLED. Resolves when that is durable.
    * Throws `Code.FailedPrecondition` when the task has already ended.
    */

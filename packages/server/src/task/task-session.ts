@@ -37,7 +37,7 @@ import {
 } from "./message-queue.ts";
 import { cutTurnNotice, recoverTask } from "./recover.ts";
 import type { Incoming, TaskHandle } from "./task-handle.ts";
-import { abortedEntry, CANCELED, endEntry, endTextEntries, stateEntry } from "./turn-entries.ts";
+import { abortedEntry, CANCELED, endEntry, endTextEntries, renamedEntry, stateEntry } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
 
 /** Creates the error of requests that a server refuses because it closes. */
@@ -170,6 +170,10 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
 
   async withdraw(messageId: string, entry?: bigint): Promise<void> {
     await this.#recorder.append([withdrawnEntry(this.task, messageId)], this.#answerTo(entry));
+  }
+
+  async rename(title: string, clientLabel: string): Promise<void> {
+    if (this.task.title !== title) await this.#recorder.append([renamedEntry(this.task, title, clientLabel)]);
   }
 
   async cancel(): Promise<void> {

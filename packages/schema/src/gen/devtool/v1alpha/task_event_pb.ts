@@ -24,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task_event.proto.
  */
 export const file_devtool_v1alpha_task_event: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvdGFza19ldmVudC5wcm90bxIPZGV2dG9vbC52MWFscGhhIsQICglUYXNrRXZlbnQSEAoIc2VxdWVuY2UYASABKAMSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXN0YXRlGAUgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVtb2RlbBgGIAEoCRIvCgdjcmVhdGVkGAcgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tDcmVhdGVkSAASKwoHbWVzc2FnZRgIIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlSAASNAoMc3RhdGVfY2hhbmdlGAkgASgLMhwuZGV2dG9vbC52MWFscGhhLlN0YXRlQ2hhbmdlSAASLAoEdGV4dBgKIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UZXh0Q29udGVudEgAEjQKB3Rob3VnaHQYCyABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgMIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABInCgV1c2FnZRgNIAEoCzIWLmRldnRvb2wudjFhbHBoYS5Vc2FnZUgAEikKBm5vdGljZRgOIAEoCzIXLmRldnRvb2wudjFhbHBoYS5Ob3RpY2VIABIrCgdzdW1tYXJ5GA8gASgLMhguZGV2dG9vbC52MWFscGhhLlN1bW1hcnlIABItCghjaXRhdGlvbhgQIAEoCzIZLmRldnRvb2wudjFhbHBoYS5DaXRhdGlvbkgAEjMKCGFydGlmYWN0GBIgASgLMh8uZGV2dG9vbC52MWFscGhhLkFydGlmYWN0VXBkYXRlSAASKQoFcmVwbHkYEyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZUgAEjgKDm1lc3NhZ2VfcXVldWVkGBUgASgLMh4uZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VRdWV1ZWRIABI2Cg1tZXNzYWdlX3Rha2VuGBYgASgLMh0uZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VUYWtlbkgAEj4KEW1lc3NhZ2Vfd2l0aGRyYXduGBcgASgLMiEuZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VXaXRoZHJhd25IABI5ChB0b29sX2NhbGxfZGV0YWlsGBEgASgLMh8uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsRGV0YWlsEhgKEGV4dGVuc2lvbl9hY3RpdmUYFCABKAgSGAoQYWdlbnRfc2Vzc2lvbl9pZBgYIAEoCRI0Cg1hcHByb3ZhbF9tb2RlGBkgASgOMh0uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsTW9kZUIJCgdwYXlsb2FkIlcKBk5vdGljZRIMCgR0ZXh0GAEgASgJEi4KC3JldHJ5X2RlbGF5GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg8KB2F0dGVtcHQYAyABKAUikwIKC1Rhc2tDcmVhdGVkEikKB21lc3NhZ2UYASABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZRI0CghzZXR0aW5ncxgCIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTZXR0aW5ncxI6ChBzZXNzaW9uX3NldHRpbmdzGAMgASgLMiAuZGV2dG9vbC52MWFscGhhLlNlc3Npb25TZXR0aW5ncxJACgdjb21tYW5kGAQgASgLMi8uZGV2dG9vbC5hMmEudjFhbHBoYS5FeGVjdXRlU2xhc2hDb21tYW5kUmVxdWVzdBIRCglwcmluY2lwYWwYBSABKAkSEgoKcmVwbHlfb25seRgGIAEoCCLXAQoNTWVzc2FnZVF1ZXVlZBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USMgoIZGVsaXZlcnkYAiABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5EjEKCm9wZW5fY2FsbHMYAyADKAsyHS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlIiIKDE1lc3NhZ2VUYWtlbhISCgptZXNzYWdlX2lkGAEgASgJIiYKEE1lc3NhZ2VXaXRoZHJhd24SEgoKbWVzc2FnZV9pZBgBIAEoCSJhCg5BcnRpZmFjdFVwZGF0ZRIrCghhcnRpZmFjdBgBIAEoCzIZLmRldnRvb2wudjFhbHBoYS5BcnRpZmFjdBIOCgZhcHBlbmQYAiABKAgSEgoKbGFzdF9jaHVuaxgDIAEoCCJ6CgtTdGF0ZUNoYW5nZRIMCgR0ZXh0GAEgASgJEg0KBWVycm9yGAIgASgJEjEKCm9wZW5fY2FsbHMYAyADKAsyHS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsEhsKE3VudGFrZW5fbWVzc2FnZV9pZHMYBCADKAkiGwoLVGV4dENvbnRlbnQSDAoEdGV4dBgBIAEoCWIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvdGFza19ldmVudC5wcm90bxIPZGV2dG9vbC52MWFscGhhIvUICglUYXNrRXZlbnQSEAoIc2VxdWVuY2UYASABKAMSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXN0YXRlGAUgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVtb2RlbBgGIAEoCRIvCgdjcmVhdGVkGAcgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tDcmVhdGVkSAASKwoHbWVzc2FnZRgIIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlSAASNAoMc3RhdGVfY2hhbmdlGAkgASgLMhwuZGV2dG9vbC52MWFscGhhLlN0YXRlQ2hhbmdlSAASLAoEdGV4dBgKIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UZXh0Q29udGVudEgAEjQKB3Rob3VnaHQYCyABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgMIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABInCgV1c2FnZRgNIAEoCzIWLmRldnRvb2wudjFhbHBoYS5Vc2FnZUgAEikKBm5vdGljZRgOIAEoCzIXLmRldnRvb2wudjFhbHBoYS5Ob3RpY2VIABIrCgdzdW1tYXJ5GA8gASgLMhguZGV2dG9vbC52MWFscGhhLlN1bW1hcnlIABItCghjaXRhdGlvbhgQIAEoCzIZLmRldnRvb2wudjFhbHBoYS5DaXRhdGlvbkgAEjMKCGFydGlmYWN0GBIgASgLMh8uZGV2dG9vbC52MWFscGhhLkFydGlmYWN0VXBkYXRlSAASKQoFcmVwbHkYEyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZUgAEjgKDm1lc3NhZ2VfcXVldWVkGBUgASgLMh4uZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VRdWV1ZWRIABI2Cg1tZXNzYWdlX3Rha2VuGBYgASgLMh0uZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VUYWtlbkgAEj4KEW1lc3NhZ2Vfd2l0aGRyYXduGBcgASgLMiEuZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VXaXRoZHJhd25IABIvCgdyZW5hbWVkGBogASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tSZW5hbWVkSAASOQoQdG9vbF9jYWxsX2RldGFpbBgRIAEoCzIfLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbERldGFpbBIYChBleHRlbnNpb25fYWN0aXZlGBQgASgIEhgKEGFnZW50X3Nlc3Npb25faWQYGCABKAkSNAoNYXBwcm92YWxfbW9kZRgZIAEoDjIdLmRldnRvb2wudjFhbHBoYS5BcHByb3ZhbE1vZGVCCQoHcGF5bG9hZCJXCgZOb3RpY2USDAoEdGV4dBgBIAEoCRIuCgtyZXRyeV9kZWxheRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIPCgdhdHRlbXB0GAMgASgFIpMCCgtUYXNrQ3JlYXRlZBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USNAoIc2V0dGluZ3MYAiABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgDIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgEIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSEQoJcHJpbmNpcGFsGAUgASgJEhIKCnJlcGx5X29ubHkYBiABKAgi1wEKDU1lc3NhZ2VRdWV1ZWQSKQoHbWVzc2FnZRgBIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEjIKCGRlbGl2ZXJ5GAIgASgOMiAuZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VEZWxpdmVyeRIxCgpvcGVuX2NhbGxzGAMgAygLMh0uZGV2dG9vbC5hMmEudjFhbHBoYS5Ub29sQ2FsbBI0Cg1hcHByb3ZhbF9tb2RlGAQgASgOMh0uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsTW9kZSIiCgxNZXNzYWdlVGFrZW4SEgoKbWVzc2FnZV9pZBgBIAEoCSImChBNZXNzYWdlV2l0aGRyYXduEhIKCm1lc3NhZ2VfaWQYASABKAkiRQoLVGFza1JlbmFtZWQSDQoFdGl0bGUYASABKAkSEQoJcHJpbmNpcGFsGAIgASgJEhQKDGNsaWVudF9sYWJlbBgDIAEoCSJhCg5BcnRpZmFjdFVwZGF0ZRIrCghhcnRpZmFjdBgBIAEoCzIZLmRldnRvb2wudjFhbHBoYS5BcnRpZmFjdBIOCgZhcHBlbmQYAiABKAgSEgoKbGFzdF9jaHVuaxgDIAEoCCJ6CgtTdGF0ZUNoYW5nZRIMCgR0ZXh0GAEgASgJEg0KBWVycm9yGAIgASgJEjEKCm9wZW5fY2FsbHMYAyADKAsyHS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsEhsKE3VudGFrZW5fbWVzc2FnZV9pZHMYBCADKAkiGwoLVGV4dENvbnRlbnQSDAoEdGV4dBgBIAEoCWIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * One record of a task's append-only log: the unit that is stored, streamed and
@@ -209,6 +209,15 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
      */
     value: MessageWithdrawn;
     case: "messageWithdrawn";
+  } | {
+    /**
+     * The task has another title. The state of the task does not change, even if
+     * it has ended.
+     *
+     * @generated from field: devtool.v1alpha.TaskRenamed renamed = 26;
+     */
+    value: TaskRenamed;
+    case: "renamed";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -410,6 +419,14 @@ export type TaskEventJson = {
    * @generated from field: devtool.v1alpha.MessageWithdrawn message_withdrawn = 23;
    */
   messageWithdrawn?: MessageWithdrawnJson;
+
+  /**
+   * The task has another title. The state of the task does not change, even if
+   * it has ended.
+   *
+   * @generated from field: devtool.v1alpha.TaskRenamed renamed = 26;
+   */
+  renamed?: TaskRenamedJson;
 
   /**
    * Further information about the tool call in the payload. Unset for other
@@ -784,6 +801,71 @@ export const MessageWithdrawnSchema: GenMessage<MessageWithdrawn, {jsonType: Mes
   messageDesc(file_devtool_v1alpha_task_event, 5);
 
 /**
+ * Gives a task another title.
+ *
+ * @generated from message devtool.v1alpha.TaskRenamed
+ */
+export type TaskRenamed = Message<"devtool.v1alpha.TaskRenamed"> & {
+  /**
+   * The new title, in the form of `Task.title`. Never empty.
+   *
+   * @generated from field: string title = 1;
+   */
+  title: string;
+
+  /**
+   * The principal that renamed the task.
+   *
+   * @generated from field: string principal = 2;
+   */
+  principal: string;
+
+  /**
+   * What the principal's program calls itself; see
+   * `MessageSettings.client_label`. Empty if it gave no name.
+   *
+   * @generated from field: string client_label = 3;
+   */
+  clientLabel: string;
+};
+
+/**
+ * Gives a task another title.
+ *
+ * @generated from message devtool.v1alpha.TaskRenamed
+ */
+export type TaskRenamedJson = {
+  /**
+   * The new title, in the form of `Task.title`. Never empty.
+   *
+   * @generated from field: string title = 1;
+   */
+  title?: string;
+
+  /**
+   * The principal that renamed the task.
+   *
+   * @generated from field: string principal = 2;
+   */
+  principal?: string;
+
+  /**
+   * What the principal's program calls itself; see
+   * `MessageSettings.client_label`. Empty if it gave no name.
+   *
+   * @generated from field: string client_label = 3;
+   */
+  clientLabel?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.TaskRenamed.
+ * Use `create(TaskRenamedSchema)` to create a new message.
+ */
+export const TaskRenamedSchema: GenMessage<TaskRenamed, {jsonType: TaskRenamedJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_event, 6);
+
+/**
  * Creates, replaces or extends an artifact.
  *
  * @generated from message devtool.v1alpha.ArtifactUpdate
@@ -846,7 +928,7 @@ export type ArtifactUpdateJson = {
  * Use `create(ArtifactUpdateSchema)` to create a new message.
  */
 export const ArtifactUpdateSchema: GenMessage<ArtifactUpdate, {jsonType: ArtifactUpdateJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_event, 6);
+  messageDesc(file_devtool_v1alpha_task_event, 7);
 
 /**
  * Moves a task to the state of the event.
@@ -931,7 +1013,7 @@ export type StateChangeJson = {
  * Use `create(StateChangeSchema)` to create a new message.
  */
 export const StateChangeSchema: GenMessage<StateChange, {jsonType: StateChangeJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_event, 7);
+  messageDesc(file_devtool_v1alpha_task_event, 8);
 
 /**
  * A piece of the agent's response.
@@ -966,5 +1048,5 @@ export type TextContentJson = {
  * Use `create(TextContentSchema)` to create a new message.
  */
 export const TextContentSchema: GenMessage<TextContent, {jsonType: TextContentJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_event, 8);
+  messageDesc(file_devtool_v1alpha_task_event, 9);
 

@@ -24,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task_service.proto.
  */
 export const file_devtool_v1alpha_task_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvdGFza19zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi/AIKElNlbmRNZXNzYWdlUmVxdWVzdBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEjQKCHNldHRpbmdzGAQgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEjoKEHNlc3Npb25fc2V0dGluZ3MYBSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuU2Vzc2lvblNldHRpbmdzEjoKEG1lc3NhZ2Vfc2V0dGluZ3MYCSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZVNldHRpbmdzEhoKEnJldHVybl9pbW1lZGlhdGVseRgGIAEoCBIwCgtwdXNoX2NvbmZpZxgHIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgIIAEoCCJjChNTZW5kTWVzc2FnZVJlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzaxInCgZyZXBsYXkYAiABKAsyFy5kZXZ0b29sLnYxYWxwaGEuUmVwbGF5IkwKBlJlcGxheRISCgptZXNzYWdlX2lkGAEgASgJEi4KCmZpcnN0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkwKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EjQKB3JlcXVlc3QYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0ImsKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQSJwoGcmVwbGF5GAIgASgLMhcuZGV2dG9vbC52MWFscGhhLlJlcGxheSIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjYKD0dldFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2sieAoQTGlzdFRhc2tzUmVxdWVzdBISCgpjb250ZXh0X2lkGAEgASgJEikKBXN0YXRlGAIgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJZChFMaXN0VGFza3NSZXNwb25zZRIrCgV0YXNrcxgBIAMoCzIcLmRldnRvb2wudjFhbHBoYS5UYXNrU3VtbWFyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiXQoLVGFza1N1bW1hcnkSCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRIuCgpsYXN0X2V2ZW50GAMgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudCIkChFDYW5jZWxUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjkKEkNhbmNlbFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siPQoWV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiPgoXV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USIwoEdGFzaxgBIAEoCzIVLmRldnRvb2wudjFhbHBoYS5UYXNrIj8KFFN1YnNjcmliZVRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSFgoOYWZ0ZXJfc2VxdWVuY2UYAiABKAMiQgoVU3Vic2NyaWJlVGFza1Jlc3BvbnNlEikKBWV2ZW50GAEgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudCIqChFXYXRjaFRhc2tzUmVxdWVzdBIVCg1zbmFwc2hvdF9zaXplGAEgASgFIlsKEldhdGNoVGFza3NSZXNwb25zZRIqCgR0YXNrGAEgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tTdW1tYXJ5EhkKEXNuYXBzaG90X2NvbXBsZXRlGAIgASgIMu0FCgtUYXNrU2VydmljZRJYCgtTZW5kTWVzc2FnZRIjLmRldnRvb2wudjFhbHBoYS5TZW5kTWVzc2FnZVJlcXVlc3QaJC5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXNwb25zZRJgCg1TdHJlYW1NZXNzYWdlEiUuZGV2dG9vbC52MWFscGhhLlN0cmVhbU1lc3NhZ2VSZXF1ZXN0GiYuZGV2dG9vbC52MWFscGhhLlN0cmVhbU1lc3NhZ2VSZXNwb25zZTABElEKB0dldFRhc2sSHy5kZXZ0b29sLnYxYWxwaGEuR2V0VGFza1JlcXVlc3QaIC5kZXZ0b29sLnYxYWxwaGEuR2V0VGFza1Jlc3BvbnNlIgOQAgESVwoJTGlzdFRhc2tzEiEuZGV2dG9vbC52MWFscGhhLkxpc3RUYXNrc1JlcXVlc3QaIi5kZXZ0b29sLnYxYWxwaGEuTGlzdFRhc2tzUmVzcG9uc2UiA5ACARJVCgpDYW5jZWxUYXNrEiIuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXNwb25zZRJkCg9XaXRoZHJhd01lc3NhZ2USJy5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBooLmRldnRvb2wudjFhbHBoYS5XaXRoZHJhd01lc3NhZ2VSZXNwb25zZRJgCg1TdWJzY3JpYmVUYXNrEiUuZGV2dG9vbC52MWFscGhhLlN1YnNjcmliZVRhc2tSZXF1ZXN0GiYuZGV2dG9vbC52MWFscGhhLlN1YnNjcmliZVRhc2tSZXNwb25zZTABElcKCldhdGNoVGFza3MSIi5kZXZ0b29sLnYxYWxwaGEuV2F0Y2hUYXNrc1JlcXVlc3QaIy5kZXZ0b29sLnYxYWxwaGEuV2F0Y2hUYXNrc1Jlc3BvbnNlMAFiBnByb3RvMw", [file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_message_settings, file_devtool_v1alpha_push_service, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_timestamp]);
+  fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvdGFza19zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi/AIKElNlbmRNZXNzYWdlUmVxdWVzdBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEjQKCHNldHRpbmdzGAQgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEjoKEHNlc3Npb25fc2V0dGluZ3MYBSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuU2Vzc2lvblNldHRpbmdzEjoKEG1lc3NhZ2Vfc2V0dGluZ3MYCSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZVNldHRpbmdzEhoKEnJldHVybl9pbW1lZGlhdGVseRgGIAEoCBIwCgtwdXNoX2NvbmZpZxgHIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgIIAEoCCJjChNTZW5kTWVzc2FnZVJlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzaxInCgZyZXBsYXkYAiABKAsyFy5kZXZ0b29sLnYxYWxwaGEuUmVwbGF5IkwKBlJlcGxheRISCgptZXNzYWdlX2lkGAEgASgJEi4KCmZpcnN0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkwKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EjQKB3JlcXVlc3QYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0ImsKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQSJwoGcmVwbGF5GAIgASgLMhcuZGV2dG9vbC52MWFscGhhLlJlcGxheSIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjYKD0dldFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siygEKEExpc3RUYXNrc1JlcXVlc3QSEgoKY29udGV4dF9pZBgBIAEoCRIpCgVzdGF0ZRgCIAEoDjIaLmRldnRvb2wudjFhbHBoYS5UYXNrU3RhdGUSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSDQoFYWdlbnQYBSABKAkSFgoOd29ya3NwYWNlX3BhdGgYBiABKAkSFgoOdGl0bGVfY29udGFpbnMYByABKAkSEQoJaWRfcHJlZml4GAggASgJIlkKEUxpc3RUYXNrc1Jlc3BvbnNlEisKBXRhc2tzGAEgAygLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tTdW1tYXJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKTAQoLVGFza1N1bW1hcnkSCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRIuCgpsYXN0X2V2ZW50GAMgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudBINCgV0aXRsZRgEIAEoCRIWCg53b3Jrc3BhY2VfcGF0aBgFIAEoCRINCgVhZ2VudBgGIAEoCSIkChFDYW5jZWxUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjkKEkNhbmNlbFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siPQoWV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiPgoXV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USIwoEdGFzaxgBIAEoCzIVLmRldnRvb2wudjFhbHBoYS5UYXNrIkkKEVJlbmFtZVRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSDQoFdGl0bGUYAiABKAkSFAoMY2xpZW50X2xhYmVsGAMgASgJIjkKElJlbmFtZVRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siPwoUU3Vic2NyaWJlVGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIWCg5hZnRlcl9zZXF1ZW5jZRgCIAEoAyJCChVTdWJzY3JpYmVUYXNrUmVzcG9uc2USKQoFZXZlbnQYASABKAsyGi5kZXZ0b29sLnYxYWxwaGEuVGFza0V2ZW50IpQBChFXYXRjaFRhc2tzUmVxdWVzdBIVCg1zbmFwc2hvdF9zaXplGAEgASgFEikKBXN0YXRlGAIgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVhZ2VudBgDIAEoCRIWCg53b3Jrc3BhY2VfcGF0aBgEIAEoCRIWCg50aXRsZV9jb250YWlucxgFIAEoCSJtChJXYXRjaFRhc2tzUmVzcG9uc2USKgoEdGFzaxgBIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UYXNrU3VtbWFyeRIZChFzbmFwc2hvdF9jb21wbGV0ZRgCIAEoCBIQCghleGNsdWRlZBgDIAEoCDLEBgoLVGFza1NlcnZpY2USWAoLU2VuZE1lc3NhZ2USIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0GiQuZGV2dG9vbC52MWFscGhhLlNlbmRNZXNzYWdlUmVzcG9uc2USYAoNU3RyZWFtTWVzc2FnZRIlLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVzcG9uc2UwARJRCgdHZXRUYXNrEh8uZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXF1ZXN0GiAuZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXNwb25zZSIDkAIBElcKCUxpc3RUYXNrcxIhLmRldnRvb2wudjFhbHBoYS5MaXN0VGFza3NSZXF1ZXN0GiIuZGV2dG9vbC52MWFscGhhLkxpc3RUYXNrc1Jlc3BvbnNlIgOQAgESVQoKQ2FuY2VsVGFzaxIiLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVzcG9uc2USZAoPV2l0aGRyYXdNZXNzYWdlEicuZGV2dG9vbC52MWFscGhhLldpdGhkcmF3TWVzc2FnZVJlcXVlc3QaKC5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USVQoKUmVuYW1lVGFzaxIiLmRldnRvb2wudjFhbHBoYS5SZW5hbWVUYXNrUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5SZW5hbWVUYXNrUmVzcG9uc2USYAoNU3Vic2NyaWJlVGFzaxIlLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVzcG9uc2UwARJXCgpXYXRjaFRhc2tzEiIuZGV2dG9vbC52MWFscGhhLldhdGNoVGFza3NSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLldhdGNoVGFza3NSZXNwb25zZTABYgZwcm90bzM", [file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_message_settings, file_devtool_v1alpha_push_service, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_timestamp]);
 
 /**
  * Request of SendMessage.
@@ -511,6 +511,36 @@ export type ListTasksRequest = Message<"devtool.v1alpha.ListTasksRequest"> & {
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * Only tasks of this agent. Empty: of all agents.
+   *
+   * @generated from field: string agent = 5;
+   */
+  agent: string;
+
+  /**
+   * Only tasks in this workspace, named by its real path, as in
+   * `TaskSummary.workspace_path`. Empty: in all workspaces.
+   *
+   * @generated from field: string workspace_path = 6;
+   */
+  workspacePath: string;
+
+  /**
+   * Only tasks whose title contains this text, in upper or lower case. Empty:
+   * with any title.
+   *
+   * @generated from field: string title_contains = 7;
+   */
+  titleContains: string;
+
+  /**
+   * Only tasks whose id begins with these characters. Empty: with any id.
+   *
+   * @generated from field: string id_prefix = 8;
+   */
+  idPrefix: string;
 };
 
 /**
@@ -547,6 +577,36 @@ export type ListTasksRequestJson = {
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * Only tasks of this agent. Empty: of all agents.
+   *
+   * @generated from field: string agent = 5;
+   */
+  agent?: string;
+
+  /**
+   * Only tasks in this workspace, named by its real path, as in
+   * `TaskSummary.workspace_path`. Empty: in all workspaces.
+   *
+   * @generated from field: string workspace_path = 6;
+   */
+  workspacePath?: string;
+
+  /**
+   * Only tasks whose title contains this text, in upper or lower case. Empty:
+   * with any title.
+   *
+   * @generated from field: string title_contains = 7;
+   */
+  titleContains?: string;
+
+  /**
+   * Only tasks whose id begins with these characters. Empty: with any id.
+   *
+   * @generated from field: string id_prefix = 8;
+   */
+  idPrefix?: string;
 };
 
 /**
@@ -631,6 +691,28 @@ export type TaskSummary = Message<"devtool.v1alpha.TaskSummary"> & {
    * @generated from field: devtool.v1alpha.TaskEvent last_event = 3;
    */
   lastEvent?: TaskEvent | undefined;
+
+  /**
+   * Its title; see `Task.title`. Empty over protocols that do not carry it.
+   *
+   * @generated from field: string title = 4;
+   */
+  title: string;
+
+  /**
+   * The real path of its workspace. Empty over protocols that do not carry it.
+   *
+   * @generated from field: string workspace_path = 5;
+   */
+  workspacePath: string;
+
+  /**
+   * The agent that it belongs to. Empty on a server with an agent without a
+   * name, and over protocols that do not carry it.
+   *
+   * @generated from field: string agent = 6;
+   */
+  agent: string;
 };
 
 /**
@@ -659,6 +741,28 @@ export type TaskSummaryJson = {
    * @generated from field: devtool.v1alpha.TaskEvent last_event = 3;
    */
   lastEvent?: TaskEventJson;
+
+  /**
+   * Its title; see `Task.title`. Empty over protocols that do not carry it.
+   *
+   * @generated from field: string title = 4;
+   */
+  title?: string;
+
+  /**
+   * The real path of its workspace. Empty over protocols that do not carry it.
+   *
+   * @generated from field: string workspace_path = 5;
+   */
+  workspacePath?: string;
+
+  /**
+   * The agent that it belongs to. Empty on a server with an agent without a
+   * name, and over protocols that do not carry it.
+   *
+   * @generated from field: string agent = 6;
+   */
+  agent?: string;
 };
 
 /**
@@ -823,6 +927,108 @@ export const WithdrawMessageResponseSchema: GenMessage<WithdrawMessageResponse, 
   messageDesc(file_devtool_v1alpha_task_service, 13);
 
 /**
+ * Request of RenameTask.
+ *
+ * @generated from message devtool.v1alpha.RenameTaskRequest
+ */
+export type RenameTaskRequest = Message<"devtool.v1alpha.RenameTaskRequest"> & {
+  /**
+   * The id of the task. Required.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * The new title: at most 80 characters. Required. Only its first line is kept,
+   * without invisible, control and bidirectional characters.
+   *
+   * @generated from field: string title = 2;
+   */
+  title: string;
+
+  /**
+   * What the program that sends the request calls itself, as in
+   * `MessageSettings.client_label`. Recorded with the new title.
+   *
+   * @generated from field: string client_label = 3;
+   */
+  clientLabel: string;
+};
+
+/**
+ * Request of RenameTask.
+ *
+ * @generated from message devtool.v1alpha.RenameTaskRequest
+ */
+export type RenameTaskRequestJson = {
+  /**
+   * The id of the task. Required.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId?: string;
+
+  /**
+   * The new title: at most 80 characters. Required. Only its first line is kept,
+   * without invisible, control and bidirectional characters.
+   *
+   * @generated from field: string title = 2;
+   */
+  title?: string;
+
+  /**
+   * What the program that sends the request calls itself, as in
+   * `MessageSettings.client_label`. Recorded with the new title.
+   *
+   * @generated from field: string client_label = 3;
+   */
+  clientLabel?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.RenameTaskRequest.
+ * Use `create(RenameTaskRequestSchema)` to create a new message.
+ */
+export const RenameTaskRequestSchema: GenMessage<RenameTaskRequest, {jsonType: RenameTaskRequestJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_service, 14);
+
+/**
+ * Response of RenameTask.
+ *
+ * @generated from message devtool.v1alpha.RenameTaskResponse
+ */
+export type RenameTaskResponse = Message<"devtool.v1alpha.RenameTaskResponse"> & {
+  /**
+   * The task with its new title.
+   *
+   * @generated from field: devtool.v1alpha.Task task = 1;
+   */
+  task?: Task | undefined;
+};
+
+/**
+ * Response of RenameTask.
+ *
+ * @generated from message devtool.v1alpha.RenameTaskResponse
+ */
+export type RenameTaskResponseJson = {
+  /**
+   * The task with its new title.
+   *
+   * @generated from field: devtool.v1alpha.Task task = 1;
+   */
+  task?: TaskJson;
+};
+
+/**
+ * Describes the message devtool.v1alpha.RenameTaskResponse.
+ * Use `create(RenameTaskResponseSchema)` to create a new message.
+ */
+export const RenameTaskResponseSchema: GenMessage<RenameTaskResponse, {jsonType: RenameTaskResponseJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_service, 15);
+
+/**
  * Request of SubscribeTask.
  *
  * @generated from message devtool.v1alpha.SubscribeTaskRequest
@@ -871,7 +1077,7 @@ export type SubscribeTaskRequestJson = {
  * Use `create(SubscribeTaskRequestSchema)` to create a new message.
  */
 export const SubscribeTaskRequestSchema: GenMessage<SubscribeTaskRequest, {jsonType: SubscribeTaskRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 14);
+  messageDesc(file_devtool_v1alpha_task_service, 16);
 
 /**
  * One event of a task.
@@ -906,7 +1112,7 @@ export type SubscribeTaskResponseJson = {
  * Use `create(SubscribeTaskResponseSchema)` to create a new message.
  */
 export const SubscribeTaskResponseSchema: GenMessage<SubscribeTaskResponse, {jsonType: SubscribeTaskResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 15);
+  messageDesc(file_devtool_v1alpha_task_service, 17);
 
 /**
  * Request of WatchTasks.
@@ -922,6 +1128,35 @@ export type WatchTasksRequest = Message<"devtool.v1alpha.WatchTasksRequest"> & {
    * @generated from field: int32 snapshot_size = 1;
    */
   snapshotSize: number;
+
+  /**
+   * Only tasks in this state. Unspecified: in any state.
+   *
+   * @generated from field: devtool.v1alpha.TaskState state = 2;
+   */
+  state: TaskState;
+
+  /**
+   * Only tasks of this agent. Empty: of all agents.
+   *
+   * @generated from field: string agent = 3;
+   */
+  agent: string;
+
+  /**
+   * Only tasks in this workspace, as in ListTasks. Empty: in all workspaces.
+   *
+   * @generated from field: string workspace_path = 4;
+   */
+  workspacePath: string;
+
+  /**
+   * Only tasks whose title contains this text, as in ListTasks. Empty: with any
+   * title.
+   *
+   * @generated from field: string title_contains = 5;
+   */
+  titleContains: string;
 };
 
 /**
@@ -938,6 +1173,35 @@ export type WatchTasksRequestJson = {
    * @generated from field: int32 snapshot_size = 1;
    */
   snapshotSize?: number;
+
+  /**
+   * Only tasks in this state. Unspecified: in any state.
+   *
+   * @generated from field: devtool.v1alpha.TaskState state = 2;
+   */
+  state?: TaskStateJson;
+
+  /**
+   * Only tasks of this agent. Empty: of all agents.
+   *
+   * @generated from field: string agent = 3;
+   */
+  agent?: string;
+
+  /**
+   * Only tasks in this workspace, as in ListTasks. Empty: in all workspaces.
+   *
+   * @generated from field: string workspace_path = 4;
+   */
+  workspacePath?: string;
+
+  /**
+   * Only tasks whose title contains this text, as in ListTasks. Empty: with any
+   * title.
+   *
+   * @generated from field: string title_contains = 5;
+   */
+  titleContains?: string;
 };
 
 /**
@@ -945,7 +1209,7 @@ export type WatchTasksRequestJson = {
  * Use `create(WatchTasksRequestSchema)` to create a new message.
  */
 export const WatchTasksRequestSchema: GenMessage<WatchTasksRequest, {jsonType: WatchTasksRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 16);
+  messageDesc(file_devtool_v1alpha_task_service, 18);
 
 /**
  * A task of the caller, or the end of the tasks at the start.
@@ -968,6 +1232,14 @@ export type WatchTasksResponse = Message<"devtool.v1alpha.WatchTasksResponse"> &
    * @generated from field: bool snapshot_complete = 2;
    */
   snapshotComplete: boolean;
+
+  /**
+   * Whether the task matched the filters of the request earlier in this stream
+   * and does not any more. It is sent once like this.
+   *
+   * @generated from field: bool excluded = 3;
+   */
+  excluded: boolean;
 };
 
 /**
@@ -991,6 +1263,14 @@ export type WatchTasksResponseJson = {
    * @generated from field: bool snapshot_complete = 2;
    */
   snapshotComplete?: boolean;
+
+  /**
+   * Whether the task matched the filters of the request earlier in this stream
+   * and does not any more. It is sent once like this.
+   *
+   * @generated from field: bool excluded = 3;
+   */
+  excluded?: boolean;
 };
 
 /**
@@ -998,7 +1278,7 @@ export type WatchTasksResponseJson = {
  * Use `create(WatchTasksResponseSchema)` to create a new message.
  */
 export const WatchTasksResponseSchema: GenMessage<WatchTasksResponse, {jsonType: WatchTasksResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 17);
+  messageDesc(file_devtool_v1alpha_task_service, 19);
 
 /**
  * Runs tasks: accepts messages, streams what happens, cancels.
@@ -1095,6 +1375,20 @@ export const TaskService: GenService<{
     methodKind: "unary";
     input: typeof WithdrawMessageRequestSchema;
     output: typeof WithdrawMessageResponseSchema;
+  },
+  /**
+   * Gives a task another title, and records that in its log. The task may have
+   * ended. The same title again changes nothing.
+   *
+   * Fails with NOT_FOUND if the task does not exist, and with INVALID_ARGUMENT if
+   * the title has no visible character or more than 80.
+   *
+   * @generated from rpc devtool.v1alpha.TaskService.RenameTask
+   */
+  renameTask: {
+    methodKind: "unary";
+    input: typeof RenameTaskRequestSchema;
+    output: typeof RenameTaskResponseSchema;
   },
   /**
    * Streams the events of a task: first those after a given sequence number,

@@ -1,0 +1,85 @@
+import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import type { DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FakeTerminal } from "../../test/fake-terminal.ts";
+import { runProgram } from "../program.ts";
+
+describe("devtool tasks", () => {
+  let server: DevtoolServer;
+  let base: string;
+
+  beforeAll(async () => {
+    base = await realpath(await mkdtemp(join(tmpdir(), "devtool-tasks-")));
+    await mkdir(join(base, "other"));
+    server = await serveCodingAgent({ workspace: base, workspaceRoots: [base], sandbox: "none" });
+    await devtool("run", "text One.\ntext More.");
+    await devtool("run", "--workspace", join(base, "other"), "text Two.");
+    await devtool("run", "--approve", "never", "write three.txt 3");
+  });
+  afterAll(async () => {
+    await server.close();
+    await rm(base, { recursive: true });
+  });
+
+  it("prints a short id, the state, the time and the title of each task, the last changed first", async () => {
+    const { lines } = await devtool("tasks");
+    expect(lines.map((line) => line.split(/ {2,}/).slice(3).join())).toEqual([
+      "write three.txt 3",
+      "text Two.",
+      "text One.",
+    ]);
+    for (const line of lines) expect(line).toMatch(/^[\da-f]{8} {2}\S+ +\d{4}-\d\d-\d\dT\S+Z {2}\S/);
+  });
+
+  it.each([
+    [["--title", "ONE"], ["text One."]],
+    [["--workspace", "other"], ["text Two."]],
+    [
+      ["--limit", "2"],
+      ["write three.txt 3", "text Two."],
+    ],
+    [["--state", "working"], []],
+    [["--agent", "nobody"], []],
+  ])("takes filters: %j", async (filter, titles) => {
+    const args = filter.map((word) => (word === "other" ? join(base, word) : word));
+    const { lines } = await devtool("tasks", ...args);
+    expect(lines.map((line) => line.split(/ {2,}/)[3])).toEqual(titles);
+  });
+
+  it.each([
+    ["--limit", "0"],
+    ["--limit", "x"],
+    ["--state", "asleep"],
+  ])("refuses %s %s", async (...args) => {
+    expect((await devtool("tasks", ...args)).code).toBe(2);
+  });
+
+  it("takes short ids, and renames", async () => {
+    const [line = ""] = (await devtool("tasks", "--title", "two")).lines;
+    const id = line.slice(0, 8);
+    expect((await devtool("rename", id, "The second")).lines).toEqual([`${id}  The second`]);
+    expect((await devtool("tasks", "--title", "second")).lines).toHaveLength(1);
+    expect((await devtool("watch", id)).lines.join("\n")).toContain("the title is now: The second");
+    expect((await devtool("cancel", "ffffffff")).errors).toContain('"ffffffff"');
+    await devtool("rename", id, "text Two.");
+  });
+
+  async function devtool(command: string, ...args: string[]) {
+    const io = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
+    const words = [command, "--url", server.url, "--token", server.token, ...args];
+    const code = await runProgram(words, { ...new FakeTerminal().io, ...io, interactive: false });
+    return { code, lines: linesOf(io.stdout), errors: linesOf(io.stderr).join("\n") };
+  }
+});
+
+function linesOf(stream: PassThrough): string[] {
+  stream.end();
+  const text: unknown = stream.read();
+  return String(text ?? "")
+    .split("\n")
+    .filter((line) => line !== "");
+}

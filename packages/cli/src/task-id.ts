@@ -1,0 +1,26 @@
+import type { DevtoolClient } from "@devtool/client";
+
+/** The length of the ids that lists show. Two of 10,000 tasks share it once in a hundred lists. */
+const SHORT_LENGTH = 8;
+
+/** The form of the ids that devtool's servers give. */
+const WHOLE_ID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/;
+
+/** Returns the beginning of a task's id that lists show, or the whole id if it is not one of a devtool server. */
+export function shortTaskId(id: string): string {
+  return WHOLE_ID.test(id) ? id.slice(0, SHORT_LENGTH) : id;
+}
+
+/**
+ * Returns the id of the task that a user names by the beginning of its id. Returns ids in the form of other servers as they
+ * are, and those that no task has, so that the server says what is wrong.
+ *
+ * Throws when several tasks begin like that.
+ */
+export async function findTaskId(client: DevtoolClient, named: string): Promise<string> {
+  if (!/^[\da-f-]{4,35}$/.test(named)) return named;
+  const { tasks } = await client.tasks.listTasks({ idPrefix: named, pageSize: 10 });
+  if (tasks.some(({ id }) => id === named) || tasks.length === 0) return named;
+  if (tasks.length === 1) return tasks[0]?.id ?? named;
+  throw new Error(`several tasks begin with "${named}": write more of ${tasks.map(({ id }) => id).join(", ")}`);
+}

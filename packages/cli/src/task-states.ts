@@ -1,0 +1,11 @@
+/** The states of tasks, in the words that lists print and `--state` takes. */
+export const TASK_STATES: readonly string[] = [
+  "submitted",
+  "working",
+  "input-required",
+  "auth-required",
+  "completed",
+  "failed",
+  "canceled",
+  "rejected",
+];

@@ -1,0 +1,33 @@
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { foldTitle } from "@devtool/schema";
+import { Filters } from "./filters.ts";
+import { decodeCursor } from "./list-position.ts";
+import type { TaskQuery } from "./task-store.ts";
+
+/** Reads the rows of the tasks that a query selects, the latest first, and one more than its limit. */
+export function readList(database: DatabaseSync, query: TaskQuery): Record<string, SQLOutputValue>[] {
+  const { principal, contextId, state, agent, workspacePath, titleContains, idPrefix, limit, cursor } = query;
+  const filters = new Filters()
+    // The plus keeps SQLite from using the index of the principal's tasks where a conversation has few of them.
+    .add(contextId === undefined ? "task.principal = ?" : "+task.principal = ?", principal)
+    .add("task.context_id = ?", contextId)
+    .add("task.state = ?", state)
+    .add("label.agent = ?", agent)
+    .add("label.workspace = ?", workspacePath)
+    .add("instr(label.title_key, ?) > 0", titleContains === undefined ? undefined : foldTitle(titleContains))
+    .add("substr(task.id, 1, length(?)) = ?", idPrefix, idPrefix);
+  if (cursor !== undefined) {
+    const { timeMs, taskId } = decodeCursor(cursor);
+    filters.add("(task.time_ms, task.id) < (?, ?)", timeMs, taskId);
+  }
+  return database
+    .prepare(
+      // Selects the tasks before it joins their events. Otherwise the events of all matching tasks would be read.
+      `SELECT event.data, task.title, task.workspace, task.agent FROM
+         (SELECT task.id, sequence, time_ms, title, workspace, agent FROM task LEFT JOIN label ON label.task_id = task.id
+          ${filters.where} ORDER BY time_ms DESC, task.id DESC LIMIT ?) AS task
+       JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
+       ORDER BY task.time_ms DESC, task.id DESC`,
+    )
+    .all(...filters.values, limit + 1);
+}
