@@ -17,7 +17,11 @@ describe("a turn that fails", () => {
       }),
     );
     const running = { ...emptyTask(), id: "t1" };
-    using prompter = createPrompter(terminal.io, { complete: () => [[], ""], onQueued: () => undefined });
+    using prompter = createPrompter(terminal.io, {
+      complete: () => [[], ""],
+      onQueued: () => undefined,
+      onEscape: () => undefined,
+    });
     const interrupts = new Interrupts({
       client: createDevtoolClient(transport),
       io: terminal.io,

@@ -19,7 +19,11 @@ export interface InterruptOptions {
 /** Timeout of reading a task after its turn failed, in milliseconds. */
 const LATEST_MS = 5_000;
 
-/** Handles Ctrl-C in a chat: the first one cancels the turn; a second one, or one between turns, ends the chat. */
+/**
+ * Handles Ctrl-C in a chat: the first one cancels the turn, a second one ends the chat.
+ *
+ * Between turns it empties the input line, or ends the chat when that is empty.
+ */
 export class Interrupts {
   /** Whether the user left the chat during a turn. */
   leaving = false;
@@ -65,10 +69,15 @@ export class Interrupts {
     }
   }
 
+  /** Cancels the turn, if there is one. */
+  cancelTurn(): void {
+    if (this.#turn && !this.#canceling) this.#cancel(this.#turn);
+  }
+
   #interrupted(): void {
     if (this.#turn && !this.#canceling) {
       this.#cancel(this.#turn);
-    } else {
+    } else if (this.#turn || !this.#options.prompter.clear()) {
       this.leaving = this.#turn !== undefined;
       this.#turn?.abort();
       this.#options.prompter[Symbol.dispose]();

@@ -14,6 +14,8 @@ export interface Prompter extends Disposable {
   message(prompt: string, signal: AbortSignal): Promise<string | undefined>;
   /** Puts a text back into the input line. */
   restore(text: string): void;
+  /** Empties the input line. Returns whether there was anything in it. */
+  clear(): boolean;
 }
 
 /** Options of `createPrompter`. */
@@ -22,6 +24,8 @@ export interface PrompterOptions {
   readonly complete: (line: string) => Completion;
   /** Receives each message that was typed while none was asked for. It waits in a queue. */
   readonly onQueued: (message: string) => void;
+  /** Called when Esc is pressed while no question is asked. */
+  readonly onEscape: () => void;
 }
 
 /** Reads messages from the terminal, or line by line from standard input. */
@@ -32,7 +36,10 @@ export function createPrompter(io: Io, options: PrompterOptions): Prompter {
 function terminalPrompter(terminal: Terminal, options: PrompterOptions): Prompter {
   const editor = new LineEditor({ out: terminal.out, ...options });
   const aside: Aside = {
-    take: (input) => editor.take(input),
+    take: (input) => {
+      if (input.case === "key" && input.key.name === "escape") options.onEscape();
+      else editor.take(input);
+    },
     notice: () => (editor.draft === "" ? undefined : `· kept for your next message: ${visible(editor.draft)}`),
   };
   terminal.listen(aside.take);
@@ -41,6 +48,7 @@ function terminalPrompter(terminal: Terminal, options: PrompterOptions): Prompte
     questioner: new TerminalQuestioner(terminal, aside),
     message: async (prompt, signal) => (await editor.read(prompt, signal))?.text,
     restore: (text) => editor.insert(text),
+    clear: () => editor.clear(),
     [Symbol.dispose]: () => {
       if (editor.rest !== "") editor.tell(`· not sent: ${visible(editor.rest)}`);
       editor[Symbol.dispose]();
@@ -63,6 +71,7 @@ function linesPrompter({ stdin, stdout }: Io): Prompter {
       return done ? undefined : value?.trim();
     },
     restore: (text) => void restored.push(text),
+    clear: () => false,
     [Symbol.dispose]: () => readline.close(),
   };
 }

@@ -37,7 +37,7 @@ export interface ChatOptions extends ConnectionOptions, NewSessionOptions {
 /**
  * `devtool chat`: a conversation in one task, and slash commands in its context.
  *
- * Ctrl-C cancels the turn; a second one ends the chat.
+ * Esc and Ctrl-C cancel the turn; a second Ctrl-C ends the chat. Between turns Ctrl-C empties the line first.
  */
 export async function chat(options: ChatOptions, io: Io): Promise<number> {
   const mode = approvalModeOf(options.approvalMode);
@@ -47,8 +47,9 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
   await session.refreshCommands(session.signal);
   const paint = paintFor(io);
   using prompter = createPrompter(io, {
-    complete: (line) => completeCommand(line, session.commands, ["exit"]),
+    complete: (line) => completeCommand(line, session.commands, ["exit", "quit"]),
     onQueued: (message) => session.tell(`· queued: ${message}`),
+    onEscape: () => interrupts.cancelTurn(),
   });
   writeLine(io.stdout, paint("dim", `${visible(headline(address, options.workspace))}\n${WELCOME}`));
   const { approve, exitCode } = createAnswering({ approve: "ask", ...options }, io, prompter.questioner);
@@ -57,7 +58,7 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
   await session.open(conversation, interrupts);
   for (;;) {
     const line = await askMessage(prompter, paint, session.signal);
-    if (line === undefined || line === "/exit") return exitCode({ state: TaskState.COMPLETED });
+    if (line === undefined || line === "/exit" || line === "/quit") return exitCode({ state: TaskState.COMPLETED });
     if (line === "") continue;
     if (!(await session.answer(conversation, interrupts))) prompter.restore(line);
     else if (isSlashLine(line)) await session.command(line, conversation, interrupts);
@@ -67,7 +68,7 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
 }
 
 const WELCOME =
-  "Type a message; end a line with \\ to continue it. /help lists commands, Tab completes them, /exit leaves, Ctrl-C cancels a turn.";
+  "Type a message; end a line with \\ to continue it. /help lists commands, Tab completes them, /quit leaves, Esc or Ctrl-C cancels a turn.";
 
 /** Asks for a message. A line that ends with a backslash continues in the next one. */
 async function askMessage(prompter: Prompter, paint: Paint, signal: AbortSignal): Promise<string | undefined> {

@@ -86,6 +86,16 @@ export class LineEditor implements Disposable {
     this.#readline.write(label);
   }
 
+  /** Empties the line. Returns whether there was anything in it. */
+  clear(): boolean {
+    if (this.#isEnded || this.#readline.line === "") return false;
+    // These delete what stands before the cursor, and behind it.
+    this.#readline.write(null, { ctrl: true, name: "u" });
+    this.#readline.write(null, { ctrl: true, name: "k" });
+    this.#isPasted = false;
+    return true;
+  }
+
   /** Returns the first queued line, or asks for one. Undefined at the end of the input, or when `signal` aborts. */
   read(prompt: string, signal: AbortSignal): Promise<Line | undefined> {
     const queued = this.#queue.shift();
