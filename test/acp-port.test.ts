@@ -264,6 +264,11 @@ describe("the port as an ACP agent", () => {
     const { tasks } = await client.tasks.listTasks({ contextId: sessionId });
     const { task } = await client.tasks.getTask({ taskId: tasks[0]?.id ?? "" });
     expect(task?.history[0]?.model || task?.sessionSettings?.model).toBe("fast");
+    await editor.agent.request("session/set_config_option", { ...request, value: "deep" });
+    await editor.prompt(sessionId, "text With another.");
+    const { tasks: later } = await client.tasks.listTasks({ contextId: sessionId });
+    const { task: last } = await client.tasks.getTask({ taskId: later[0]?.id ?? "" });
+    expect([last?.model, last?.sessionSettings?.model]).toEqual(["deep", "fast"]);
     await expect(
       editor.agent.request("session/set_config_option", { sessionId, configId: "model", value: "none" }),
     ).rejects.toMatchObject({ message: 'model "none" is not offered: choose server, fast, deep' });
