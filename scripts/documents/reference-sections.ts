@@ -72,6 +72,12 @@ export const SECTIONS: readonly Section[] = [
     files: ["lf/a2a/v1/a2a", "devtool/queue/v1alpha/message_queue_service"],
   },
   {
+    title: "Codex's queues",
+    about: "Sessions as submissions and events, in the shape of the queues inside of Codex.",
+    names: "lowerCamelCase",
+    files: paths("devtool/codex/v1alpha", "session_service", "submission", "event"),
+  },
+  {
     title: "A2A 0.3",
     about: "The methods and messages of A2A 0.3 that carry the extension.",
     names: "lowerCamelCase",

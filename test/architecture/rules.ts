@@ -73,6 +73,7 @@ export const TRANSPORTS: ReadonlyMap<string, readonly string[]> = new Map([
   ["a2a-v03", ["a2a", "http", "auth"]],
   ["a2a-v1", ["a2a", "http", "auth"]],
   ["gemini-cli", ["a2a", "http", "auth"]],
+  ["sq-eq", ["http", "auth"]],
 ]);
 
 /** Which packages of ours and which others each package may import. */

@@ -15,6 +15,7 @@ import { geminiCliRoutes } from "../transport/gemini-cli/routes.ts";
 import { GeminiCliService } from "../transport/gemini-cli/service.ts";
 import { Heartbeats } from "../transport/http/heartbeats.ts";
 import { type Route, routesBelow } from "../transport/http/route.ts";
+import { createSessionService } from "../transport/sq-eq/service.ts";
 
 /** Dependencies of all protocols of a server. */
 export interface DialectOptions {
@@ -39,7 +40,7 @@ export interface DialectOptions {
 const HEARTBEAT_MS = 15_000;
 
 /**
- * Creates the routes of all protocols: A2A 0.3 and 1.0, Gemini CLI's dialect, Connect and gRPC. All of
+ * Creates the routes of all protocols: A2A 0.3 and 1.0, Gemini CLI's dialect, Connect and gRPC with Codex's queues. All of
  * them require authentication.
  */
 export function dialectRoutes(options: DialectOptions): Route[] {
@@ -78,7 +79,7 @@ export function dialectRoutes(options: DialectOptions): Route[] {
     ...ofDefaultAgent,
     ...geminiCliRoutes({ ...shared, geminiCli }),
     ...a2aV1.routes,
-    ...connectRoutes({ ...shared, a2a: a2aV1.service, queue: a2aV1.queue }),
+    ...connectRoutes({ ...shared, a2a: a2aV1.service, queue: a2aV1.queue, sessions: createSessionService(handler) }),
   ];
 }
 

@@ -3,6 +3,7 @@ import { Code, ConnectError, type ConnectRouter, createConnectRouter } from "@co
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
+import { SessionService } from "@devtool/schema/codex";
 import { contextValuesOf } from "../auth/admitted.ts";
 import { isDisconnection } from "../http/client-gone.ts";
 import { nothingServed, pathOf, type Route } from "../http/route.ts";
@@ -45,6 +46,7 @@ function createRouter({
   handler,
   a2a,
   queue,
+  sessions,
   maxRequestBytes,
   onError,
   shutdown,
@@ -68,6 +70,10 @@ function createRouter({
   if (queue) {
     services.push(MessageQueueService);
     router.service(MessageQueueService, queue);
+  }
+  if (sessions) {
+    services.push(SessionService);
+    router.service(SessionService, sessions, STRICT);
   }
   registerReflection(router, services);
   return router;

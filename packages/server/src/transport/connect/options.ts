@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
+import type { SessionService } from "@devtool/schema/codex";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 
 /** Dependencies of the routes of Connect, gRPC and gRPC-Web. */
@@ -20,4 +21,7 @@ export interface ConnectRoutesOptions {
 
   /** Our addition to A2A 1.0 for queued messages. Default: it is not served. */
   readonly queue?: ServiceImpl<typeof MessageQueueService>;
+
+  /** Sessions in the shape of Codex's queues. Default: they are not served. */
+  readonly sessions?: ServiceImpl<typeof SessionService>;
 }

@@ -1,0 +1,51 @@
+import { create } from "@bufbuild/protobuf";
+import { Code as ConnectCode } from "@connectrpc/connect";
+import { type SessionEvent, SessionEventSchema, type Submission } from "@devtool/schema/codex";
+import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
+
+type OpCase = Submission["op"]["case"];
+
+/** The fields of submissions by those of the requests that they become. */
+const FIELDS: Readonly<Record<string, string>> = {
+  "message.message_id": "id",
+  "message.parts": "user_input.items",
+  workspace_path: "configure_session.cwd",
+  model: "configure_session.model",
+  "session_settings.agent": "configure_session.agent",
+  task_id: "configure_session.session_id",
+  cwd: "configure_session.cwd",
+  agent: "configure_session.agent",
+  resume_after: "configure_session.resume_after",
+};
+
+/** The names of the operations in the proto. */
+export const OPS: Readonly<Record<NonNullable<OpCase>, string>> = {
+  configureSession: "configure_session",
+  userInput: "user_input",
+  interrupt: "interrupt",
+  execApproval: "exec_approval",
+  patchApproval: "patch_approval",
+  userInputAnswer: "user_input_answer",
+  shutdown: "shutdown",
+};
+
+/** Returns an error with the fields of submissions in place of those of other requests. */
+export function inClientsWords(reason: unknown, op: OpCase): unknown {
+  const name = op === undefined ? "op" : OPS[op];
+  const ofOp = { tool_call_id: "call_id", selected_option_id: "option_id", decision: "decision" };
+  const inOp = Object.entries(ofOp).map(([field, own]) => [field, `${name}.${own}`]);
+  return withFieldNames(reason, { ...FIELDS, ...Object.fromEntries(inOp) });
+}
+
+/** Returns the event that a submission failed. Throws what is not the fault of the client, which ends the stream. */
+export function errorEvent(id: string, op: OpCase, reason: unknown): SessionEvent {
+  const { message, code, details } = DevtoolError.from(inClientsWords(reason, op));
+  if (code === Code.Internal) throw reason;
+  const value = { message, code: wordOf(code), field: details?.field ?? "" };
+  return create(SessionEventSchema, { id, msg: { case: "error", value } });
+}
+
+/** Returns a code as Connect writes it: `invalid_argument`. */
+function wordOf(code: Code): string {
+  return ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
+}

@@ -1,0 +1,81 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  awaitedToolCalls,
+  MessageDelivery,
+  type PartSchema,
+  type SendMessageRequest,
+  SendMessageRequestSchema,
+  type Task,
+} from "@devtool/schema";
+import { type ConfigureSession, type InputItem, ReviewDecision } from "@devtool/schema/codex";
+import { Code, DevtoolError, invalid, quoted } from "../../errors.ts";
+import { OPS } from "./errors.ts";
+import { type Answer, answerTo, OPTIONS } from "./question.ts";
+
+type PartInit = MessageInitShape<typeof PartSchema>;
+
+/** Returns the request that gives a session input. An empty task id begins the session with its configuration. */
+export function inputRequest(
+  id: string,
+  items: readonly InputItem[],
+  taskId: string,
+  { cwd = "", model = "", agent = "" }: Partial<ConfigureSession> = {},
+): SendMessageRequest {
+  const parts = items.map(partOf);
+  const session = taskId === "" ? { settings: { workspacePath: cwd }, sessionSettings: { model, agent } } : {};
+  return create(SendMessageRequestSchema, {
+    message: { messageId: id, parts },
+    taskId,
+    messageSettings: { delivery: MessageDelivery.STEER },
+    returnImmediately: true,
+    ...session,
+  });
+}
+
+/** Returns the request that answers a question of a task. Throws for an answer of another kind than the question. */
+export function answerRequest(id: string, op: Answer, task: Task): SendMessageRequest {
+  const { callId } = op.value;
+  const asked = awaitedToolCalls(task).find((call) => call.toolCallId === callId);
+  const kind = asked?.confirmationRequest && answerTo(asked.confirmationRequest);
+  if (kind !== undefined && kind !== op.case) {
+    throw new DevtoolError(`tool_call_id ${quoted(callId)} asks for ${OPS[kind]}`, Code.FailedPrecondition, {
+      details: { field: "tool_call_id", value: callId },
+    });
+  }
+  const selectedOptionId = op.case === "userInputAnswer" ? op.value.optionId : optionOf(op.value.decision);
+  const options = asked?.confirmationRequest?.options.map((option) => option.id) ?? [];
+  if (asked && !options.includes(selectedOptionId)) {
+    const field = op.case === "userInputAnswer" ? "selected_option_id" : "decision";
+    throw invalid(field, selectedOptionId, "is not offered", `choose ${options.join(", ")}`);
+  }
+  const value = { toolCallId: callId, selectedOptionId };
+  const parts: PartInit[] = [{ content: { case: "confirmation", value } }];
+  if (op.case === "userInputAnswer" && op.value.text !== "")
+    parts.push({ content: { case: "text", value: op.value.text } });
+  return create(SendMessageRequestSchema, {
+    message: { messageId: id, parts },
+    taskId: task.id,
+    returnImmediately: true,
+  });
+}
+
+function optionOf(decision: ReviewDecision): string {
+  const found = OPTIONS.find(([known]) => known === decision);
+  if (found) return found[1];
+  throw invalid("decision", ReviewDecision[decision] ?? String(decision), "is not a decision");
+}
+
+function partOf({ content }: InputItem, index: number): PartInit {
+  switch (content.case) {
+    case "text":
+      return { content };
+    case "image": {
+      const { mediaType, data } = content.value;
+      return { content: { case: "file", value: { mediaType, source: { case: "bytes", value: data } } } };
+    }
+    case undefined:
+      throw invalid(`user_input.items[${index}]`, "", "is empty");
+    default:
+      return content satisfies never;
+  }
+}

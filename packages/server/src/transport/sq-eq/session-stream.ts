@@ -1,0 +1,215 @@
+import { create, isMessage } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
+import {
+  CancelTaskRequestSchema,
+  GetTaskRequestSchema,
+  isInterrupted,
+  isTerminal,
+  type SendMessageRequest,
+  SubscribeTaskRequestSchema,
+  type Task,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskSchema,
+} from "@devtool/schema";
+import {
+  type ConfigureSession,
+  type OpenSessionRequest,
+  type SessionEvent,
+  SessionEventSchema,
+  type Submission,
+} from "@devtool/schema/codex";
+import { Code, DevtoolError, invalid } from "../../errors.ts";
+import type { RequestHandler } from "../../handler/request-handler.ts";
+import { abortable } from "../../stream/abortable.ts";
+import { errorEvent, inClientsWords, OPS } from "./errors.ts";
+import { isAfter, type Place, parsePlace } from "./place.ts";
+import { answerRequest, inputRequest } from "./requests.ts";
+import { SessionEvents } from "./session-events.ts";
+
+/** One stream over a session: what its client submits, and what happens in the session. */
+export class SessionStream {
+  readonly #handler: RequestHandler;
+  readonly #context: HandlerContext;
+  readonly #stop: AbortController;
+  readonly #opened = Promise.withResolvers<Task>();
+  #configuration: ConfigureSession | undefined;
+  #resumeAfter: Place | undefined;
+  /** The task of the session; empty before its first input. */
+  #taskId = "";
+  #submitted = Promise.withResolvers<void>();
+  /** The last event that was read. */
+  #last: TaskEvent | undefined;
+  /** The sequence that ends the stream once the session rests. Undefined while the client submits. */
+  #end: bigint | undefined;
+  #isClosing = false;
+
+  /** @param stop aborts the signal of the context */
+  constructor(handler: RequestHandler, context: HandlerContext, stop: AbortController) {
+    this.#handler = handler;
+    this.#context = context;
+    this.#stop = stop;
+  }
+
+  /** Handles the submissions of the client one after the other, and yields the events that answer them. */
+  async *submit(requests: AsyncIterable<OpenSessionRequest>): AsyncGenerator<SessionEvent> {
+    const iterator = requests[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const { done, value } = await abortable(iterator.next(), this.#context.signal);
+        if (done) return await this.#finish();
+        const event = this.#configuration
+          ? await this.#handle(value.submission)
+          : await this.#configure(value.submission);
+        if (event) yield event;
+      }
+    } catch (reason) {
+      if (this.#isClosing) return;
+      throw this.#fail(reason);
+    }
+  }
+
+  /** Yields what happens in the session, once it is known. */
+  async *follow(): AsyncGenerator<SessionEvent> {
+    const { signal } = this.#context;
+    try {
+      const { id, settings, sessionSettings } = await abortable(this.#opened.promise, signal);
+      const value = { sessionId: id, cwd: settings?.workspacePath ?? "", model: sessionSettings?.model ?? "" };
+      yield create(SessionEventSchema, { msg: { case: "sessionConfigured", value } });
+      const events = new SessionEvents();
+      while (!this.#isOver()) {
+        const submitted = this.#submitted.promise;
+        for await (const event of this.#read()) {
+          for (const { place, shown } of events.receive(event)) if (isAfter(place, this.#resumeAfter)) yield shown;
+          this.#last = event;
+          if (this.#isOver()) return;
+        }
+        // The task has ended. The next input continues it.
+        await abortable(submitted, signal);
+      }
+    } catch (reason) {
+      if (this.#isClosing) return;
+      throw this.#fail(reason);
+    }
+  }
+
+  async #configure(submission: Submission | undefined): Promise<undefined> {
+    const { op, id = "" } = submission ?? {};
+    if (op?.case !== "configureSession") {
+      throw invalid(
+        "op",
+        op?.case === undefined ? "" : OPS[op.case],
+        "must be configure_session in the first submission of a stream",
+      );
+    }
+    if (id === "") throw invalid("id", "", "is missing");
+    const { sessionId, resumeAfter, ...settings } = op.value;
+    this.#configuration = op.value;
+    this.#resumeAfter = parsePlace(resumeAfter);
+    if (sessionId === "") {
+      if (resumeAfter !== "") throw invalid("resume_after", resumeAfter, "needs session_id");
+      return;
+    }
+    const given = (["cwd", "model", "agent"] as const).find((name) => settings[name] !== "");
+    if (given) throw invalid(given, settings[given], "must be empty for a session that exists");
+    const task = await this.#getTask(sessionId);
+    if (this.#resumeAfter && this.#resumeAfter.sequence > task.sequence) {
+      const details = { field: "resume_after", value: resumeAfter };
+      throw new DevtoolError(`resume_after "${resumeAfter}" is not a place in the session`, Code.OutOfRange, {
+        details,
+      });
+    }
+    this.#open(task);
+  }
+
+  /** Carries out a submission. Returns the event that answers it at once, if there is one. */
+  async #handle(submission: Submission | undefined): Promise<SessionEvent | undefined> {
+    const { id = "", op = { case: undefined } } = submission ?? {};
+    try {
+      if (id === "") throw invalid("id", "", "is missing", "choose an id that is new for each submission");
+      switch (op.case) {
+        case "userInput":
+          return await this.#send(inputRequest(id, op.value.items, this.#taskId, this.#configuration));
+        case "execApproval":
+        case "patchApproval":
+        case "userInputAnswer":
+          return await this.#send(answerRequest(id, op, await this.#getTask(this.#sessionTask())));
+        case "interrupt":
+          await this.#handler.tasks.cancelTask(
+            create(CancelTaskRequestSchema, { taskId: this.#sessionTask() }),
+            this.#context,
+          );
+          return undefined;
+        case "shutdown":
+          this.#close();
+          return create(SessionEventSchema, { id, msg: { case: "shutdownComplete", value: {} } });
+        case "configureSession":
+          throw invalid("op", "configure_session", "must be the first submission of its stream", "open another stream");
+        case undefined:
+          throw invalid("op", "", "is missing, or unknown to this server");
+        default:
+          return op satisfies never;
+      }
+    } catch (reason) {
+      this.#context.signal.throwIfAborted();
+      return errorEvent(id, op.case, reason);
+    }
+  }
+
+  async #send(request: SendMessageRequest): Promise<undefined> {
+    const { task } = await this.#handler.tasks.sendMessage(request, this.#context);
+    if (this.#taskId === "" && task) this.#open(isMessage(task, TaskSchema) ? task : create(TaskSchema, task));
+    this.#submitted.resolve();
+    this.#submitted = Promise.withResolvers();
+  }
+
+  #open(task: Task): void {
+    this.#taskId = task.id;
+    this.#opened.resolve(task);
+  }
+
+  /** Ends the stream now if nothing is left to show, or else when the session rests. */
+  async #finish(): Promise<void> {
+    if (this.#taskId !== "") this.#end = (await this.#getTask(this.#taskId)).sequence;
+    if (this.#taskId === "" || this.#isOver()) this.#close();
+  }
+
+  /** Whether the client sends nothing more, and the session rests. */
+  #isOver(): boolean {
+    if (this.#end === undefined || !this.#last || this.#last.sequence < this.#end) return false;
+    return isTerminal(this.#last.state) || isInterrupted(this.#last.state);
+  }
+
+  #close(): void {
+    this.#isClosing = true;
+    this.#stop.abort();
+  }
+
+  #fail(reason: unknown): unknown {
+    const failure = inClientsWords(reason, "configureSession");
+    this.#stop.abort(failure);
+    return failure;
+  }
+
+  #sessionTask(): string {
+    if (this.#taskId !== "") return this.#taskId;
+    const problem = "the session has not begun";
+    throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "send user_input first" });
+  }
+
+  async #getTask(taskId: string): Promise<Task> {
+    const { task } = await this.#handler.tasks.getTask(create(GetTaskRequestSchema, { taskId }), this.#context);
+    return isMessage(task, TaskSchema) ? task : create(TaskSchema, task);
+  }
+
+  async *#read(): AsyncIterable<TaskEvent> {
+    const request = create(SubscribeTaskRequestSchema, {
+      taskId: this.#taskId,
+      // From the beginning, also to resume: what an event means depends on those before it.
+      afterSequence: this.#last?.sequence ?? 0n,
+    });
+    for await (const { event } of this.#handler.tasks.subscribeTask(request, this.#context)) {
+      if (event) yield isMessage(event, TaskEventSchema) ? event : create(TaskEventSchema, event);
+    }
+  }
+}
