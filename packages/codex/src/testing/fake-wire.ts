@@ -1,0 +1,38 @@
+/** What the fake app-server reads and writes. */
+import { join } from "node:path";
+
+export type Json = Record<string, unknown>;
+
+/** The directory of threads and records. */
+export const home: string = process.env.CODEX_HOME ?? ".";
+
+/** The requests to the client that wait for a response, by id. */
+export const pending = new Map<number, (message: Json) => void>();
+
+let lastNumber = 0;
+
+/** Returns a number that is new in this process, for ids. */
+export function nextNumber(): number {
+  return ++lastNumber;
+}
+
+export function write(message: unknown): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+export function notify(method: string, params: Json): void {
+  write({ method, params, emittedAtMs: 1 });
+}
+
+/** The file of a thread. */
+export function threadFile(threadId: string): string {
+  return join(home, `${threadId}.thread`);
+}
+
+export function objectOf(value: unknown): Json {
+  return typeof value === "object" && value !== null ? { ...value } : {};
+}
+
+export function die(): void {
+  process.kill(process.pid, "SIGKILL");
+}
