@@ -462,6 +462,23 @@ describe("Codex behind the port", () => {
     expect(await turnsStarted()).toEqual([turn, turn]);
   });
 
+  it("narrows and restores what Codex may do with later messages, in a thread that stays loaded", async () => {
+    let task = await send("say Hi.");
+    task = await send("say Hi.", "m2", task, ApprovalMode.PLAN);
+    task = await send("say Hi.", "m3", task);
+    await send("say Hi.", "m4", task, ApprovalMode.YOLO);
+    expect((await received()).filter((method) => method.startsWith("thread/"))).toEqual(["thread/start"]);
+    const turns = await turnsStarted();
+    const read = { type: "readOnly", networkAccess: false };
+    const write = { type: "workspaceWrite", writableRoots: [], networkAccess: true };
+    expect(turns.map(({ approvalPolicy, sandboxPolicy }) => [approvalPolicy, sandboxPolicy])).toEqual([
+      ["untrusted", write],
+      ["never", read],
+      ["never", read],
+      ["untrusted", write],
+    ]);
+  });
+
   it("asks Codex for summaries of its thoughts, but not with an API key, and not where the operator says so", async () => {
     await send("say Hi.");
     await server.close();

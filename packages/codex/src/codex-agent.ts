@@ -38,6 +38,8 @@ export function codexAgent(options: CodexOptions = {}): Agent {
       };
       return {
         createExecutor: () => new CodexExecutor(host),
+        // Each turn names its policies, so any mode counts from the next turn on.
+        checkSettings: () => undefined,
         [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
       };
     },
