@@ -111,6 +111,25 @@ describe.skipIf(bin === undefined)("a request for a task that another server run
     await followed(one, taskId);
   });
 
+  it("renames the task, and is answered also when the task has the title already", async () => {
+    const schema = nextSchema();
+    await using one = await start(schema, asking([]));
+    await using other = await start(schema, asking([]));
+    const taskId = await begin(one, "go");
+    await followed(one, taskId, ({ state }) => state === TaskState.INPUT_REQUIRED);
+    const rename = { taskId, title: "Other words", clientLabel: "test" };
+    const { task } = await other.client.tasks.renameTask(rename);
+    expect(task).toMatchObject({ title: "Other words", state: TaskState.INPUT_REQUIRED });
+    const again = await other.client.tasks.renameTask(rename);
+    expect(again.task?.sequence).toBe(task?.sequence);
+    const here = await one.client.tasks.getTask({ taskId });
+    expect(here.task).toMatchObject({ title: "Other words", sequence: task?.sequence });
+    const [event] = (await followed(one, taskId, ({ payload }) => payload.case === "renamed")).slice(-1);
+    const value = { title: "Other words", principal: here.task?.principal, clientLabel: "test" };
+    expect(event?.payload).toMatchObject({ case: "renamed", value });
+    expect(await left(schema)).toEqual([]);
+  });
+
   it("is taken by the next server when the one that had the task dies before", async () => {
     const schema = nextSchema();
     await using one = await start(schema, speaking(new Gates(1)));

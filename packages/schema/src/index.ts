@@ -218,6 +218,8 @@ export {
   ListTasksRequestSchema,
   type ListTasksResponse,
   ListTasksResponseSchema,
+  type RenameTaskRequest,
+  RenameTaskRequestSchema,
   type Replay,
   ReplaySchema,
   type SendMessageRequest,

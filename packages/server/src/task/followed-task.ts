@@ -3,6 +3,7 @@ import {
   CancelTaskRequestSchema,
   type InboxRequest,
   InboxRequestSchema,
+  RenameTaskRequestSchema,
   reduceTask,
   SendMessageRequestSchema,
   type Summary,
@@ -85,8 +86,8 @@ export class FollowedTask implements TaskHandle {
     await this.#ask({ case: "cancel", value: create(CancelTaskRequestSchema) });
   }
 
-  rename(): Promise<void> {
-    return Promise.reject(this.#elsewhere());
+  async rename(title: string, clientLabel: string): Promise<void> {
+    await this.#ask({ case: "rename", value: create(RenameTaskRequestSchema, { title, clientLabel }) });
   }
 
   async addNotice(text: string): Promise<void> {

@@ -117,6 +117,13 @@ async function applyRequest(session: TaskSession, { id, request: { request } }: 
     case "notice":
       await session.addNotice(request.value, id);
       return true;
+    case "rename": {
+      const { title, clientLabel } = request.value;
+      // A title that the task has already causes no event that could reply.
+      if (session.task.title === title) return false;
+      await session.rename(title, clientLabel, id);
+      return true;
+    }
     case "cancel":
       // Who put the entry saw a task that had not ended, so this cancellation, or one beside it, has ended it.
       if (session.task.state !== TaskState.CANCELED) await session.cancel();

@@ -172,8 +172,9 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     await this.#recorder.append([withdrawnEntry(this.task, messageId)], this.#answerTo(entry));
   }
 
-  async rename(title: string, clientLabel: string): Promise<void> {
-    if (this.task.title !== title) await this.#recorder.append([renamedEntry(this.task, title, clientLabel)]);
+  async rename(title: string, clientLabel: string, entry?: bigint): Promise<void> {
+    if (this.task.title === title) return;
+    await this.#recorder.append([renamedEntry(this.task, title, clientLabel)], this.#answerTo(entry));
   }
 
   async cancel(): Promise<void> {

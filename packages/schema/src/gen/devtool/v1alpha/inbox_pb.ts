@@ -6,7 +6,7 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { ErrorContext, ErrorContextJson } from "./error_pb.ts";
 import { file_devtool_v1alpha_error } from "./error_pb.ts";
-import type { CancelTaskRequest, CancelTaskRequestJson, SendMessageRequest, SendMessageRequestJson, WithdrawMessageRequest, WithdrawMessageRequestJson } from "./task_service_pb.ts";
+import type { CancelTaskRequest, CancelTaskRequestJson, RenameTaskRequest, RenameTaskRequestJson, SendMessageRequest, SendMessageRequestJson, WithdrawMessageRequest, WithdrawMessageRequestJson } from "./task_service_pb.ts";
 import { file_devtool_v1alpha_task_service } from "./task_service_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/inbox.proto.
  */
 export const file_devtool_v1alpha_inbox: GenFile = /*@__PURE__*/
-  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvaW5ib3gucHJvdG8SD2RldnRvb2wudjFhbHBoYSL0AQoMSW5ib3hSZXF1ZXN0EjYKB21lc3NhZ2UYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0SAASNAoGY2FuY2VsGAIgASgLMiIuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXF1ZXN0SAASOwoId2l0aGRyYXcYAyABKAsyJy5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVxdWVzdEgAEhwKEmFjdGl2YXRlX2V4dGVuc2lvbhgEIAEoCEgAEhAKBm5vdGljZRgFIAEoCUgAQgkKB3JlcXVlc3QiXQoMSW5ib3hSZWZ1c2FsEgwKBGNvZGUYASABKAUSDwoHcHJvYmxlbRgCIAEoCRIuCgdjb250ZXh0GAMgASgLMh0uZGV2dG9vbC52MWFscGhhLkVycm9yQ29udGV4dGIGcHJvdG8z", [file_devtool_v1alpha_error, file_devtool_v1alpha_task_service]);
+  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvaW5ib3gucHJvdG8SD2RldnRvb2wudjFhbHBoYSKqAgoMSW5ib3hSZXF1ZXN0EjYKB21lc3NhZ2UYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0SAASNAoGY2FuY2VsGAIgASgLMiIuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXF1ZXN0SAASOwoId2l0aGRyYXcYAyABKAsyJy5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVxdWVzdEgAEhwKEmFjdGl2YXRlX2V4dGVuc2lvbhgEIAEoCEgAEhAKBm5vdGljZRgFIAEoCUgAEjQKBnJlbmFtZRgGIAEoCzIiLmRldnRvb2wudjFhbHBoYS5SZW5hbWVUYXNrUmVxdWVzdEgAQgkKB3JlcXVlc3QiXQoMSW5ib3hSZWZ1c2FsEgwKBGNvZGUYASABKAUSDwoHcHJvYmxlbRgCIAEoCRIuCgdjb250ZXh0GAMgASgLMh0uZGV2dG9vbC52MWFscGhhLkVycm9yQ29udGV4dGIGcHJvdG8z", [file_devtool_v1alpha_error, file_devtool_v1alpha_task_service]);
 
 /**
  * A change that a client requests of a task, in the store that servers share. The
@@ -69,6 +69,14 @@ export type InboxRequest = Message<"devtool.v1alpha.InboxRequest"> & {
      */
     value: string;
     case: "notice";
+  } | {
+    /**
+     * Another title: its `title` and `client_label`.
+     *
+     * @generated from field: devtool.v1alpha.RenameTaskRequest rename = 6;
+     */
+    value: RenameTaskRequest;
+    case: "rename";
   } | { case: undefined; value?: undefined };
 };
 
@@ -114,6 +122,13 @@ export type InboxRequestJson = {
    * @generated from field: string notice = 5;
    */
   notice?: string;
+
+  /**
+   * Another title: its `title` and `client_label`.
+   *
+   * @generated from field: devtool.v1alpha.RenameTaskRequest rename = 6;
+   */
+  rename?: RenameTaskRequestJson;
 };
 
 /**
