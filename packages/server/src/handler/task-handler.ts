@@ -80,7 +80,7 @@ export function createTaskHandler(
       using held = await find(taskId, context);
       const line = readTitle("title", title);
       assertLabel("client_label", clientLabel);
-      await held.session.rename(line, clientLabel);
+      await held.session.setTitle(line, clientLabel);
       return { task: taskForClients(held.session) };
     },
     // The stream is counted before its first event is read: a transport may send the task first, and a

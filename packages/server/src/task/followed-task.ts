@@ -86,7 +86,7 @@ export class FollowedTask implements TaskHandle {
     await this.#ask({ case: "cancel", value: create(CancelTaskRequestSchema) });
   }
 
-  async rename(title: string, clientLabel: string): Promise<void> {
+  async setTitle(title: string, clientLabel: string): Promise<void> {
     await this.#ask({ case: "rename", value: create(RenameTaskRequestSchema, { title, clientLabel }) });
   }
 

@@ -121,7 +121,7 @@ async function applyRequest(session: TaskSession, { id, request: { request } }: 
       const { title, clientLabel } = request.value;
       // A title that the task has already causes no event that could reply.
       if (session.task.title === title) return false;
-      await session.rename(title, clientLabel, id);
+      await session.setTitle(title, clientLabel, id);
       return true;
     }
     case "cancel":

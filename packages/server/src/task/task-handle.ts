@@ -50,7 +50,7 @@ export interface TaskHandle {
    *
    * @param clientLabel what the client calls itself; empty for nothing
    */
-  rename(title: string, clientLabel: string): Promise<void>;
+  setTitle(title: string, clientLabel: string): Promise<void>;
 
   /**
    * Cancels the task: aborts the agent, and marks open calls as CANCELLED. Resolves when that is durable.

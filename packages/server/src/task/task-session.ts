@@ -172,7 +172,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     await this.#recorder.append([withdrawnEntry(this.task, messageId)], this.#answerTo(entry));
   }
 
-  async rename(title: string, clientLabel: string, entry?: bigint): Promise<void> {
+  async setTitle(title: string, clientLabel: string, entry?: bigint): Promise<void> {
     if (this.task.title === title) return;
     await this.#recorder.append([renamedEntry(this.task, title, clientLabel)], this.#answerTo(entry));
   }
