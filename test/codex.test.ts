@@ -479,6 +479,19 @@ describe("Codex behind the port", () => {
     ]);
   });
 
+  it("begins a turn of Codex with a message that steers and narrows, since a turn keeps its mode", async () => {
+    const asking = await send("ask touch x\nsay Ran.");
+    await client().sendMessage({
+      message: textMessage("m2", "say Narrower."),
+      taskId: asking.id,
+      sessionSettings: { approvalMode: ApprovalMode.PLAN },
+      messageSettings: { delivery: MessageDelivery.STEER },
+    });
+    const task = await answer(asking, OPTION_PROCEED_ONCE);
+    expect([task.state, wordsIn(task)]).toEqual([TaskState.COMPLETED, expect.stringContaining("Narrower.")]);
+    expect((await turnsStarted()).map(({ approvalPolicy }) => approvalPolicy)).toEqual(["untrusted", "never"]);
+  });
+
   it("asks Codex for summaries of its thoughts, but not with an API key, and not where the operator says so", async () => {
     await send("say Hi.");
     await server.close();

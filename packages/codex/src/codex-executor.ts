@@ -90,14 +90,16 @@ export class CodexExecutor implements AgentExecutor {
   ): AsyncGenerator<AgentEvent, Attempt> {
     const { server, sandbox, threadId, warning } = await this.#open(turn.task, signal);
     const model = this.modelFor(turn.task);
-    const settings = turnSettings(this.#host.options, turn.task, sandbox);
     const codexTurn = new CodexTurn({
       turn,
       server,
       threadId,
       workspace: turn.task.settings?.workspacePath ?? "",
       answered: answered.filter(({ answer }) => !DECLINING.includes(answer.selectedOptionId)),
-      settings: model === "" ? settings : { ...settings, model },
+      settings: () => {
+        const settings = turnSettings(this.#host.options, turn.task, sandbox);
+        return model === "" ? settings : { ...settings, model };
+      },
       permission: this.#host.options.permission,
       now: this.#host.now,
     });

@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
+  type ApprovalMode,
   confirmationsOf,
   findToolCall,
   findToolCallDetail,
@@ -35,8 +36,8 @@ export interface CodexTurnOptions {
   readonly workspace: string;
   /** Calls that an earlier run of the turn left, and that Codex makes again. */
   readonly answered: readonly AnsweredCall[];
-  /** The parameters of `turn/start` beside the thread and the input. */
-  readonly settings: JsonObject;
+  /** Returns the parameters of `turn/start` beside the thread and the input, for the mode that the session has now. */
+  readonly settings: () => JsonObject;
   readonly permission: PermissionPolicy | undefined;
   readonly now: () => Date;
 }
@@ -60,7 +61,9 @@ export class CodexTurn {
   readonly #answers = new Map<string, AnsweredCall>();
   #turnId = "";
   #hasEnded = false;
-  /** Input that arrived too late for the turn of Codex. */
+  /** The approval mode with which the turn of Codex began. */
+  #mode: ApprovalMode | undefined;
+  /** Input that arrived too late for the turn of Codex, or that changes its mode: the next one begins with it. */
   #late: JsonObject[] = [];
 
   constructor(options: CodexTurnOptions) {
@@ -128,8 +131,9 @@ export class CodexTurn {
   }
 
   async *#runOnce(input: readonly JsonObject[], signal: AbortSignal): AsyncGenerator<AgentEvent, JsonObject> {
-    const { server, threadId, settings } = this.#options;
-    const started = await server.request("turn/start", { ...settings, threadId, input: [...input] }, signal);
+    const { turn, server, threadId, settings } = this.#options;
+    this.#mode = turn.task.sessionSettings?.approvalMode;
+    const started = await server.request("turn/start", { ...settings(), threadId, input: [...input] }, signal);
     this.#turnId = stringOrEmpty(objectOrEmpty(started.turn).id);
     for (;;) {
       const message = await this.#inbox.next(this.#items.hasNewOutput ? SHOW_INTERVAL_MS : undefined, signal);
@@ -209,7 +213,8 @@ export class CodexTurn {
     const known = turn.task.history.length;
     turn.takeSteering();
     const input = turn.task.history.slice(known).flatMap(inputFromMessage);
-    if (input.length > 0) await this.#steer(input, signal);
+    if (turn.task.sessionSettings?.approvalMode !== this.#mode) this.#late.push(...input);
+    else if (input.length > 0) await this.#steer(input, signal);
   }
 
   async #steer(input: JsonObject[], signal: AbortSignal): Promise<void> {
