@@ -86,6 +86,25 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
     }
   });
 
+  it("writes no file in a turn that a later message narrows, and writes again after it", async () => {
+    await server.close();
+    await start({ approvalMode: ApprovalMode.YOLO });
+    const turns = [
+      ["one.txt", ApprovalMode.UNSPECIFIED],
+      ["two.txt", ApprovalMode.PLAN],
+      ["three.txt", ApprovalMode.YOLO],
+    ] as const;
+    let taskId = "";
+    for (const [file, approvalMode] of turns) {
+      const prompt = `call exec_command ${JSON.stringify({ cmd: `echo ran > ${file}` })}\nsay All done.`;
+      const message = textMessage(file, prompt);
+      const task = await exchange({ message, taskId, sessionSettings: { approvalMode } });
+      expect(task.state).toBe(TaskState.COMPLETED);
+      taskId = task.id;
+    }
+    expect(turns.map(([file]) => existsSync(join(workspace, file)))).toEqual([true, false, true]);
+  });
+
   it("goes on when a rule answers in place of the user", async () => {
     await server.close();
     const rule = "p:1";
