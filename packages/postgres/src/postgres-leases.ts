@@ -113,7 +113,18 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
         ])
         .catch(rethrow);
     };
-    return { fence, lost, release };
+    const isCurrent = async (): Promise<boolean> => {
+      if (lost.aborted) return false;
+      const { rowCount } = await this.#pool
+        .query({
+          name: "is-current",
+          text: "SELECT FROM task WHERE id = $1 AND owner = $2 AND fence = $3",
+          values: [keyText(taskId), owner, fence],
+        })
+        .catch(rethrow);
+      return rowCount === 1;
+    };
+    return { fence, lost, isCurrent, release };
   }
 
   async #currentTerm(): Promise<Term> {

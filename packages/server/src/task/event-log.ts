@@ -71,7 +71,7 @@ export class EventLog {
   /** Wakes the readers that are due. They are woken in batches, so that thousands of them do not block the event loop. */
   #toWake: (() => void)[] = [];
   #waking: NodeJS.Immediate | undefined;
-  #failure: Error | undefined;
+  readonly #failed = new AbortController();
   #readers = 0;
   /** The principal of the task, once it was needed. */
   #principal = "";
@@ -94,9 +94,14 @@ export class EventLog {
     return this.#fold.task;
   }
 
+  /** Aborted when the store fails or the task is lost. Its reason is `failure`. */
+  get failed(): AbortSignal {
+    return this.#failed.signal;
+  }
+
   /** The error of the store after which the log rejects appends. Its session must be closed and opened again. */
   get failure(): Error | undefined {
-    return this.#failure;
+    return this.failed.aborted ? this.failed.reason : undefined;
   }
 
   /** Whether the log has no readers and all events are durable, so that it can be closed. */
@@ -111,7 +116,7 @@ export class EventLog {
    * @param answer replies to an entry of the inbox together with the append
    */
   async append(entries: readonly LogEntry[], answer?: InboxAnswer): Promise<void> {
-    if (this.#failure) throw this.#failure;
+    this.failed.throwIfAborted();
     const time = timestampFromDate(this.#now());
     const before = entries.some(({ payload }) => payload.case === "toolCall") ? this.#fold.task : undefined;
     const events = entries.map((entry) => this.#record(entry, time));
@@ -124,7 +129,7 @@ export class EventLog {
     } catch (reason) {
       if (this.#fence !== undefined && reason instanceof DevtoolError && reason.code === Code.Aborted) this.lose();
       else this.#fail(reason);
-      throw this.#failure ?? reason;
+      throw this.failure ?? reason;
     }
     failpoint("devtool:log.publish.before");
     this.#publish(events);
@@ -153,7 +158,7 @@ export class EventLog {
             position = event.sequence;
           }
         if (position < this.#committed) continue;
-        if (this.#failure) throw this.#failure;
+        this.failed.throwIfAborted();
         await this.#waitForMore(signal);
       }
     } finally {
@@ -209,7 +214,7 @@ export class EventLog {
   }
 
   #fail(reason: unknown): void {
-    this.#failure ??= reason instanceof Error ? reason : new Error("the store failed", { cause: reason });
+    this.#failed.abort(reason instanceof Error ? reason : new Error("the store failed", { cause: reason }));
     this.#wakeReaders();
   }
 

@@ -91,7 +91,7 @@ export class SessionRegistry implements AsyncDisposable {
     if (!open) this.#assertRunning();
     const task = open ?? { opening: this.#load(taskId), holders: 0 };
     using held = await this.#hold(taskId, task);
-    if (held?.session.log.failure) {
+    if (held && !(await held.session.isCurrent())) {
       if (this.#tasks.get(taskId) === task) this.#forget(taskId, held.session.task);
       return this.own(taskId);
     }

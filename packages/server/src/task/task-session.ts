@@ -92,6 +92,8 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     this.log = log;
     this.#lease = lease;
     lease?.lost.addEventListener("abort", this.#lose);
+    // What the agent does from now on cannot be recorded, and another server may do it as well.
+    log.failed.addEventListener("abort", () => this.#run?.controller.abort(log.failure), { once: true });
     this.#recorder = new TurnRecorder(log);
     this.#executor = executor;
     this.#earlier = earlier;
@@ -109,6 +111,12 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   /** Whether the server closes, so that the session refuses messages. */
   get isStopping(): boolean {
     return this.#isStopping;
+  }
+
+  /** Returns whether the log may still be written. When another server has the task, ends all work here. */
+  async isCurrent(): Promise<boolean> {
+    if (!this.log.failure && this.#lease && !(await this.#lease.isCurrent())) this.#lose();
+    return this.log.failure === undefined;
   }
 
   /** The fence of the lease under which the session writes; 0 without one. */
@@ -246,12 +254,10 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   }
 
   /** Ends all work at once and records nothing: another server may write the log now. */
-  readonly #lose = (): void => {
-    this.log.lose();
-    this.#run?.controller.abort(this.log.failure);
-  };
+  readonly #lose = (): void => this.log.lose();
 
   #start(): void {
+    if (this.log.failure) return;
     const controller = new AbortController();
     this.#run = { controller, ended: this.#execute(controller.signal) };
   }
