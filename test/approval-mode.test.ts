@@ -198,6 +198,19 @@ describe("the approval mode of a later message (SESSION-4)", () => {
     expect(again.task.sequence).toBeGreaterThan(task.sequence);
   });
 
+  it("comes without options of the agent: ours has none", async () => {
+    await serve(DEFAULT);
+    const { task } = await say("text One.");
+    const { tasks } = dialects.Connect?.() ?? expect.fail("no client");
+    const message = textMessage(crypto.randomUUID(), "text Two.");
+    const sessionSettings = { agentOptions: { effort: "high" } };
+    for (const place of [{ taskId: task.id }, { contextId: task.contextId }, {}])
+      await expect(tasks.sendMessage({ message, sessionSettings, ...place })).rejects.toThrow(
+        'agent_options "effort" cannot be set: agent "devtool" has no options: leave them out',
+      );
+    expect((await read(task)).sequence).toBe(task.sequence);
+  });
+
   async function serve(approvalMode: ApprovalMode): Promise<void> {
     server = await serveCodingAgent({ workspace, dataDirectory, approvalMode, sandbox: "none" });
   }

@@ -33,6 +33,12 @@ export interface AcpAgentOptions {
   readonly configOptions?: Readonly<Record<string, string | boolean>> | undefined;
 
   /**
+   * Ids of the configuration options that clients may set (`SessionSettings.agentOptions`). Name none that lets the agent do more than you
+   * allow, such as its sandbox. Default: those of the category `thought_level`, unless `configOptions` sets them.
+   */
+  readonly clientOptions?: readonly string[] | undefined;
+
+  /**
    * The id of the authentication method to use when the agent requires a login. Default: none, and the task waits in
    * `auth-required` with a text that names the methods.
    */

@@ -4,6 +4,7 @@ import { type AgentEvent, type AgentExecutor, Code, DevtoolError, quoted, type T
 import type { AcpAgentOptions } from "./acp-agent-options.ts";
 import type { AcpSession } from "./acp-session.ts";
 import { AcpTurn, type PromptEnd } from "./acp-turn.ts";
+import { clientOption, requestedOptions } from "./client-options.ts";
 import { commandBlocks, promptBlocks, text } from "./prompt-blocks.ts";
 import { notice } from "./update-events.ts";
 
@@ -116,6 +117,10 @@ export class AcpExecutor implements AgentExecutor {
     else if (mode === "") await session.leavePlan(planMode, signal);
     else await session.setMode(mode, signal);
     for (const [id, value] of Object.entries(configOptions)) await session.setConfigOption(id, value, signal);
+    for (const option of Object.entries(requestedOptions(turn.task))) {
+      const value = clientOption(this.#host.options, session.configOptions, option);
+      await session.setConfigOption(option[0], value, signal);
+    }
     const model = turn.prompt?.model || turn.task.sessionSettings?.model || "";
     if (model === "") return;
     const option = session.modelOption;

@@ -14,6 +14,7 @@ import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpExecutor, missingMode, type SessionPool } from "./acp-executor.ts";
 import { AcpSession } from "./acp-session.ts";
 import { acpMcpServers } from "./client-mcp-servers.ts";
+import { clientOption } from "./client-options.ts";
 import { commandTree, findCommand } from "./slash-commands.ts";
 
 /** The time in which an agent lists its slash commands after it has opened a session, in milliseconds. */
@@ -57,6 +58,13 @@ export class AcpHost implements OpenAgent, SessionPool {
     const known = [...this.#sessions.values()];
     if (approvalMode !== ApprovalMode.PLAN || known.length === 0) return;
     if (!known.some((session) => session.hasMode(planMode))) throw missingMode(name, planMode);
+  }
+
+  /** Refuses options that the agent's sessions have shown not to be for clients. */
+  checkOptions(options: Readonly<Record<string, string>>): void {
+    const [session] = this.#sessions.values();
+    if (!session) return;
+    for (const option of Object.entries(options)) clientOption(this.options, session.configOptions, option);
   }
 
   /** Reports a message to the operator. */

@@ -173,6 +173,11 @@ export class AcpSession implements AsyncDisposable {
     this.#configOptions = changed.configOptions;
   }
 
+  /** The configuration options with their present values. */
+  get configOptions(): readonly SessionConfigOption[] {
+    return this.#configOptions;
+  }
+
   /** The configuration option for the model; undefined if the agent has none. */
   get modelOption(): SessionConfigOption | undefined {
     return this.#configOptions.find(({ category }) => category === "model");

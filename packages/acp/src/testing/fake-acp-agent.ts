@@ -16,12 +16,27 @@ async function reach(method: string): Promise<void> {
   if (flags["hang-at"] === method) await new Promise(() => undefined);
 }
 
-function stateOf({ mode, speed }: Session): Pick<acp.NewSessionResponse, "modes" | "configOptions"> {
+function stateOf({
+  mode,
+  speed,
+  options: { effort = "low", verbose = false } = {},
+}: Session): Pick<acp.NewSessionResponse, "modes" | "configOptions"> {
   const names = ["default", "plan", "wild"];
   const options = ["slow", "fast"].map((value) => ({ value, name: value }));
   return {
     modes: { currentModeId: mode, availableModes: names.map((id) => ({ id, name: id })) },
-    configOptions: [{ type: "select", id: "speed", name: "Model", category: "model", currentValue: speed, options }],
+    configOptions: [
+      { type: "select", id: "speed", name: "Model", category: "model", currentValue: speed, options },
+      {
+        type: "select",
+        id: "effort",
+        name: "Effort",
+        category: "thought_level",
+        currentValue: String(effort),
+        options: ["low", "high"].map((value) => ({ value, name: value })),
+      },
+      { type: "boolean", id: "verbose", name: "Verbose", currentValue: verbose === true },
+    ],
   };
 }
 
@@ -97,7 +112,8 @@ app.onRequest(AGENT.session.setMode, async ({ params }) => {
 });
 app.onRequest(AGENT.session.setConfigOption, async ({ params }) => {
   const session = find(params.sessionId);
-  session.speed = String(params.value);
+  if (params.configId === "speed") session.speed = String(params.value);
+  else session.options = { ...session.options, [params.configId]: params.value };
   return { configOptions: stateOf(session).configOptions ?? [] };
 });
 app.onRequest(AGENT.session.prompt, async ({ params, client }) => {

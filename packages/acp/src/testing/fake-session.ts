@@ -12,6 +12,8 @@ export interface Session {
   todo: string[];
   mode: string;
   speed: string;
+  /** Further options: `effort` and `verbose`. */
+  options?: Record<string, string | boolean>;
   calls: number;
 }
 

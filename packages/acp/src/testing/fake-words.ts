@@ -58,6 +58,7 @@ export const WORDS: Readonly<Record<string, Word>> = {
     const facts = {
       capabilities,
       session: { mode, speed, mcpServers, cwd },
+      options: session.options ?? {},
       environment: Object.keys(process.env).sort(),
     };
     await send(step, { sessionUpdate: "agent_message_chunk", content: text(JSON.stringify(facts)) });

@@ -44,10 +44,11 @@ const APPROVAL_MODES: ReadonlySet<ApprovalMode> = new Set([
   ApprovalMode.YOLO,
 ]);
 
-function assertSettings({ allowedTools, mcpServers, model, approvalMode }: SessionSettings): void {
+function assertSettings({ allowedTools, mcpServers, model, approvalMode, agentOptions }: SessionSettings): void {
   if (allowedTools.length > 0) throw unavailable("allowed_tools", "the server's own settings name its tools");
   if (mcpServers.length > 0) throw unavailable("mcp_servers", "the server's own settings name its MCP servers");
   if (model !== "") throw unavailable("model", "the server alone chooses its model, so leave it out");
+  if (Object.keys(agentOptions).length > 0) throw unavailable("agent_options", "the server's agent has none");
   if (!APPROVAL_MODES.has(approvalMode)) {
     throw unavailable("approval_mode", "the server knows only DEFAULT and YOLO");
   }

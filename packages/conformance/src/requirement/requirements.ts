@@ -33,7 +33,10 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     behaviour: "settings beyond the RFC are keyed by a separate URI and can only restrict",
     source: "own",
   },
-  "SESSION-4": { behaviour: "the model and the approval mode may change with a message", source: "own" },
+  "SESSION-4": {
+    behaviour: "the model, the approval mode and the agent's options may change with a message",
+    source: "own",
+  },
   "SESSION-5": { behaviour: "a session belongs to one agent; an unknown agent is an error", source: "own" },
   "STREAM-1": {
     behaviour: "a stream starts with the task or a status and ends with a final update",

@@ -129,6 +129,7 @@ function mergeSettings(one: SessionSettings, other: SessionSettings): SessionSet
     mcpServers: one.mcpServers.length > 0 ? one.mcpServers : other.mcpServers,
     approvalMode: one.approvalMode || other.approvalMode,
     model: one.model || other.model,
+    agentOptions: isEmpty(one.agentOptions) ? other.agentOptions : one.agentOptions,
   });
   for (const given of [one, other]) {
     const kept = create(SessionSettingsSchema, {
@@ -136,10 +137,15 @@ function mergeSettings(one: SessionSettings, other: SessionSettings): SessionSet
       mcpServers: given.mcpServers.length > 0 ? merged.mcpServers : [],
       approvalMode: given.approvalMode === 0 ? 0 : merged.approvalMode,
       model: given.model === "" ? "" : merged.model,
+      agentOptions: isEmpty(given.agentOptions) ? {} : merged.agentOptions,
     });
     if (!equals(SessionSettingsSchema, kept, given)) throw contradiction("session settings", []);
   }
   return merged;
+}
+
+function isEmpty(map: object): boolean {
+  return Object.keys(map).length === 0;
 }
 
 function contradiction(field: string, values: readonly string[]): WireError {

@@ -119,6 +119,16 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
   checkSettings?(settings: SessionSettings): void;
 
   /**
+   * Checks values of the agent's own options that a message sets, by their ids (`SessionSettings.agentOptions`). The agent
+   * finds those of a task's first message in `Turn.task.sessionSettings`, and those of later ones in the messages of
+   * `Turn.task.history`.
+   *
+   * Throws a `DevtoolError` for what clients may not set: the message is refused, and nothing is stored. Default: every
+   * option is refused.
+   */
+  checkOptions?(options: Readonly<Record<string, string>>): void;
+
+  /**
    * Lists the tools and MCP servers that a task can use now, for clients that request the list
    * (Gemini CLI's dialect). Default: none. When it throws a `DevtoolError`, clients get an empty
    * list.

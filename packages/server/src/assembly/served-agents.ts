@@ -104,6 +104,20 @@ export class ServedAgents implements AsyncDisposable {
     agent.checkSettings(settings);
   }
 
+  /**
+   * Throws a `DevtoolError` when a message sets options of its agent that the agent does not have, or clients may not set.
+   *
+   * @param settings the settings of the session with these options
+   */
+  assertOptions(settings: SessionSettings): void {
+    const name = settings.agent || this.#defaultName;
+    const agent = this.#opened.get(name);
+    if (agent?.checkOptions) return void agent.checkOptions(settings.agentOptions);
+    const ids = Object.keys(settings.agentOptions).join(", ");
+    const problem = `cannot be set: agent ${quoted(name)} has no options`;
+    throw invalid("session_settings.agent_options", ids, problem, "leave them out");
+  }
+
   /** The description of each agent by name, when clients can choose; empty when there is one agent. */
   get choices(): ReadonlyMap<string, About> {
     if (this.#agents.size < 2) return new Map();

@@ -150,6 +150,7 @@ function createHandlers(
     resolveAgent: (name) => agents.resolve(name),
     assertMcpServers: (name, servers) => agents.assertMcpServers(name, servers),
     assertChange: (settings) => agents.assertChange(settings),
+    assertOptions: (settings) => agents.assertOptions(settings),
   });
   const streams = new StreamLimit(limits.maxStreamsPerCaller);
   return guardedHandler({

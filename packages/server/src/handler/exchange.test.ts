@@ -91,6 +91,7 @@ function exchangesOf(registry: SessionRegistry, store: TaskStore): Exchanges {
       dataDirectory: undefined,
       assertMcpServers: () => undefined,
       assertChange: () => undefined,
+      assertOptions: () => undefined,
     },
     ...{ workspace: import.meta.dirname, workspaceRoots: [import.meta.dirname] },
     nextId: () => `id${++count}`,

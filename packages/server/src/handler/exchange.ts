@@ -95,7 +95,7 @@ export class Exchanges {
    * was used for another message.
    */
   async begin(request: SendMessageRequest, principal: string): Promise<Exchange> {
-    const message = withSessionModel(validMessage(request.message, this.#options.maxParts), request);
+    const message = withExchangeSettings(validMessage(request.message, this.#options.maxParts), request);
     assertLabel("message_settings.client_label", request.messageSettings?.clientLabel ?? "");
     const key = JSON.stringify([principal, message.messageId]);
     const earlier = this.#starting.get(key)?.catch(() => undefined) ?? Promise.resolve();
@@ -233,13 +233,13 @@ function isSameMessage(one: Message, other: Message): boolean {
   return equals(MessageSchema, { ...one, ...ignored }, { ...other, ...ignored });
 }
 
-/** Returns a message of a conversation with the model that the settings of its request choose for its exchange (SESSION-4). */
-function withSessionModel(message: Message, { taskId, contextId, sessionSettings }: SendMessageRequest): Message {
-  const model = sessionSettings?.model ?? "";
+/** Returns a message of a conversation with the model and the agent's options that its request chooses (SESSION-4). */
+function withExchangeSettings(message: Message, { taskId, contextId, sessionSettings }: SendMessageRequest): Message {
+  const agentOptions = taskId === "" ? {} : (sessionSettings?.agentOptions ?? {});
   const isFirst = taskId === "" && contextId === "";
-  if (isFirst || message.model !== "" || model === "") return message;
+  const model = message.model || (isFirst ? "" : (sessionSettings?.model ?? ""));
   assertName("model", model);
-  return { ...message, model };
+  return { ...message, model, agentOptions };
 }
 
 /** Returns a client's message in the form in which it is recorded. Throws `Code.InvalidArgument` for an invalid one. */

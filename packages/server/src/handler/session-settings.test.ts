@@ -63,6 +63,7 @@ describe("the workspace of a session (SESSION-1)", () => {
       resolveAgent: String,
       assertMcpServers: () => undefined,
       assertChange: () => undefined,
+      assertOptions: () => undefined,
       ...options,
     };
     const { settings } = resolveSettings({ settings: create(AgentSettingsSchema, { workspacePath }) }, undefined, all);

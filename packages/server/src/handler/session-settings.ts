@@ -13,7 +13,7 @@ import {
 import { invalid, quoted } from "../errors.ts";
 import { isInside } from "../files/is-inside.ts";
 import type { TaskStore } from "../store/task-store.ts";
-import { assertName } from "./name-limit.ts";
+import { assertName, assertNames } from "./name-limit.ts";
 
 /** What a server permits in the settings of sessions. */
 export interface SessionOptions {
@@ -34,6 +34,8 @@ export interface SessionOptions {
   readonly assertMcpServers: (agent: string, servers: readonly string[]) => void;
   /** Throws a `DevtoolError` when a message changes the settings of a session to those given, and its agent cannot. */
   readonly assertChange: (settings: SessionSettings) => void;
+  /** Throws a `DevtoolError` when a message sets options that its agent does not have, or that clients may not set. */
+  readonly assertOptions: (settings: SessionSettings) => void;
 }
 
 /** The settings of a session: of the first task of a context, and shared by all of its tasks. */
@@ -75,7 +77,8 @@ export async function findSession(
 export function resolveSettings(requested: Settings, earlier: Settings | undefined, options: SessionOptions): Settings {
   if (earlier) {
     const approvalMode = changedApprovalMode(requested, earlier, options);
-    return approvalMode === undefined ? earlier : withApprovalMode(earlier, approvalMode);
+    const settings = withApprovalMode(earlier, approvalMode ?? ApprovalMode.UNSPECIFIED);
+    return withOptionsOf(requested, settings);
   }
   const workspacePath = resolveWorkspace(requested.settings, options);
   const sessionSettings = requested.sessionSettings ?? create(SessionSettingsSchema);
@@ -85,6 +88,7 @@ export function resolveSettings(requested: Settings, earlier: Settings | undefin
   assertServersPermitted(mcpServers, options);
   const names = mcpServers.map(({ name }) => name);
   options.assertMcpServers(agent, names);
+  assertAgentOptions({ ...sessionSettings, agent }, options);
   return {
     settings: create(AgentSettingsSchema, { workspacePath }),
     sessionSettings: { ...sessionSettings, agent },
@@ -116,14 +120,31 @@ function assertServersPermitted(servers: readonly McpServer[], { clientMcpServer
 export function changedApprovalMode(
   requested: Settings,
   earlier: Settings,
-  options: Pick<SessionOptions, "resolveAgent" | "assertChange">,
+  options: Pick<SessionOptions, "resolveAgent" | "assertChange" | "assertOptions">,
 ): ApprovalMode | undefined {
   assertUnchanged(requested, earlier, options);
+  const agent = earlier.sessionSettings?.agent ?? "";
+  if (requested.sessionSettings) assertAgentOptions({ ...requested.sessionSettings, agent }, options);
   const approvalMode = requested.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
   const current = earlier.sessionSettings ?? create(SessionSettingsSchema);
   if (approvalMode === ApprovalMode.UNSPECIFIED || approvalMode === current.approvalMode) return undefined;
   options.assertChange({ ...current, approvalMode });
   return approvalMode;
+}
+
+/** Returns settings with the agent's options that a request sets. Those of earlier messages are the agent's own to keep. */
+function withOptionsOf(requested: Settings, { settings, sessionSettings }: Settings): Settings {
+  const agentOptions = requested.sessionSettings?.agentOptions ?? {};
+  const isSame = Object.keys({ ...agentOptions, ...sessionSettings?.agentOptions }).length === 0;
+  if (isSame) return { settings, sessionSettings };
+  return { settings, sessionSettings: { ...(sessionSettings ?? create(SessionSettingsSchema)), agentOptions } };
+}
+
+function assertAgentOptions(settings: SessionSettings, { assertOptions }: Pick<SessionOptions, "assertOptions">): void {
+  const entries = Object.entries(settings.agentOptions);
+  if (entries.length === 0) return;
+  assertNames("agent_options", entries.flat());
+  assertOptions(settings);
 }
 
 function withApprovalMode({ settings, sessionSettings }: Settings, approvalMode: ApprovalMode): Settings {

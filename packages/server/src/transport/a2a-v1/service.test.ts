@@ -118,6 +118,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     dataDirectory: undefined,
     assertMcpServers: () => undefined,
     assertChange: () => undefined,
+    assertOptions: () => undefined,
   });
   const streams = new StreamLimit(10);
   return {

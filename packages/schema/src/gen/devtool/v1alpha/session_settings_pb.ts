@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/session_settings.proto.
  */
 export const file_devtool_v1alpha_session_settings: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvc2Vzc2lvbl9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIq0BCg9TZXNzaW9uU2V0dGluZ3MSFQoNYWxsb3dlZF90b29scxgBIAMoCRI0Cg1hcHByb3ZhbF9tb2RlGAIgASgOMh0uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsTW9kZRINCgVtb2RlbBgDIAEoCRIvCgttY3Bfc2VydmVycxgEIAMoCzIaLmRldnRvb2wudjFhbHBoYS5NY3BTZXJ2ZXISDQoFYWdlbnQYBSABKAkqlQEKDEFwcHJvdmFsTW9kZRIdChlBUFBST1ZBTF9NT0RFX1VOU1BFQ0lGSUVEEAASGQoVQVBQUk9WQUxfTU9ERV9ERUZBVUxUEAESFgoSQVBQUk9WQUxfTU9ERV9QTEFOEAISGwoXQVBQUk9WQUxfTU9ERV9BVVRPX0VESVQQAxIWChJBUFBST1ZBTF9NT0RFX1lPTE8QBGIGcHJvdG8z", [file_devtool_v1alpha_mcp_server]);
+  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvc2Vzc2lvbl9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIq0CCg9TZXNzaW9uU2V0dGluZ3MSFQoNYWxsb3dlZF90b29scxgBIAMoCRI0Cg1hcHByb3ZhbF9tb2RlGAIgASgOMh0uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsTW9kZRINCgVtb2RlbBgDIAEoCRIvCgttY3Bfc2VydmVycxgEIAMoCzIaLmRldnRvb2wudjFhbHBoYS5NY3BTZXJ2ZXISDQoFYWdlbnQYBSABKAkSSQoNYWdlbnRfb3B0aW9ucxgGIAMoCzIyLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MuQWdlbnRPcHRpb25zRW50cnkaMwoRQWdlbnRPcHRpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASqVAQoMQXBwcm92YWxNb2RlEh0KGUFQUFJPVkFMX01PREVfVU5TUEVDSUZJRUQQABIZChVBUFBST1ZBTF9NT0RFX0RFRkFVTFQQARIWChJBUFBST1ZBTF9NT0RFX1BMQU4QAhIbChdBUFBST1ZBTF9NT0RFX0FVVE9fRURJVBADEhYKEkFQUFJPVkFMX01PREVfWU9MTxAEYgZwcm90bzM", [file_devtool_v1alpha_mcp_server]);
 
 /**
  * Settings of a session that the RFC's AgentSettings does not have. They can
@@ -73,6 +73,20 @@ export type SessionSettings = Message<"devtool.v1alpha.SessionSettings"> & {
    * @generated from field: string agent = 5;
    */
   agent: string;
+
+  /**
+   * Values of the agent's own options by the ids that it gives them, such as the
+   * effort of its thoughts: for the message that brings them, and later ones of
+   * the session until another message changes them. `true` or `false` for an
+   * option that is on or off.
+   *
+   * The operator decides which options clients may set. An option that is not
+   * permitted or not known, and an agent without options, fail with
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: map<string, string> agent_options = 6;
+   */
+  agentOptions: { [key: string]: string };
 };
 
 /**
@@ -134,6 +148,20 @@ export type SessionSettingsJson = {
    * @generated from field: string agent = 5;
    */
   agent?: string;
+
+  /**
+   * Values of the agent's own options by the ids that it gives them, such as the
+   * effort of its thoughts: for the message that brings them, and later ones of
+   * the session until another message changes them. `true` or `false` for an
+   * option that is on or off.
+   *
+   * The operator decides which options clients may set. An option that is not
+   * permitted or not known, and an agent without options, fail with
+   * INVALID_ARGUMENT.
+   *
+   * @generated from field: map<string, string> agent_options = 6;
+   */
+  agentOptions?: { [key: string]: string };
 };
 
 /**

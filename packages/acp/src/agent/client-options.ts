@@ -1,0 +1,55 @@
+import type { SessionConfigOption } from "@agentclientprotocol/sdk";
+import type { Task } from "@devtool/schema";
+import { Code, DevtoolError, quoted } from "@devtool/server/agent";
+import type { AcpAgentOptions } from "./acp-agent-options.ts";
+
+/** The category of options that clients may set where the operator names none: how much the agent thinks. */
+const PERMITTED_CATEGORY = "thought_level";
+
+/** Returns the values of the agent's options that a task has asked for so far, by their ids. */
+export function requestedOptions({ sessionSettings, history }: Task): Readonly<Record<string, string>> {
+  return Object.assign({}, sessionSettings?.agentOptions, ...history.map(({ agentOptions }) => agentOptions));
+}
+
+/**
+ * Returns a value that a client sets, as the agent takes it.
+ *
+ * Throws `Code.InvalidArgument` for an option that the agent does not have, or that clients may not set, and for a value that it does not offer.
+ *
+ * @param known the options of the agent's session
+ */
+export function clientOption(
+  agent: AcpAgentOptions,
+  known: readonly SessionConfigOption[],
+  [id, value]: readonly [id: string, value: string],
+): string | boolean {
+  const permitted = known.filter((option) => isPermitted(agent, option));
+  const option = permitted.find((one) => one.id === id);
+  if (!option) {
+    const problem = `agent_options ${quoted(id)} is not an option of agent ${quoted(agent.name)} that clients may set`;
+    throw refused(
+      problem,
+      permitted.map((one) => one.id),
+    );
+  }
+  const values = option.type === "boolean" ? ["true", "false"] : valuesOf(option.options);
+  if (!values.includes(value)) throw refused(`agent_options ${quoted(id)} cannot be ${quoted(value)}`, values);
+  return option.type === "boolean" ? value === "true" : value;
+}
+
+/** What the operator has set is not for clients, unless the operator says so. */
+function isPermitted({ clientOptions, configOptions = {} }: AcpAgentOptions, option: SessionConfigOption): boolean {
+  if (clientOptions) return clientOptions.includes(option.id);
+  return option.category === PERMITTED_CATEGORY && configOptions[option.id] === undefined;
+}
+
+type Select = Extract<SessionConfigOption, { type: "select" }>;
+
+function valuesOf(options: Select["options"]): string[] {
+  return options.flatMap((each) => ("value" in each ? [each.value] : each.options.map(({ value }) => value)));
+}
+
+function refused(problem: string, choices: readonly string[]): DevtoolError {
+  const remedy = choices.length === 0 ? "leave it out" : `choose ${choices.join(", ")}`;
+  return new DevtoolError(problem, Code.InvalidArgument, { remedy });
+}
