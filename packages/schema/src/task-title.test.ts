@@ -4,6 +4,7 @@ import { TaskCreatedSchema } from "./gen/devtool/v1alpha/task_event_pb.ts";
 import { foldTitle, initialTitle, titleLine } from "./task-title.ts";
 
 const bidi = String.fromCodePoint(0x202e);
+const FAMILY = "👨‍👩‍👧";
 const zeroWidth = String.fromCodePoint(0x200b);
 
 describe("the title of a new task", () => {
@@ -14,6 +15,12 @@ describe("the title of a new task", () => {
     ["without the escape sequence of a terminal", "\u001b[31mred", "[31mred"],
     ["after a line of invisible characters alone", `${zeroWidth}${bidi}\nseen`, "seen"],
     ["up to a line separator of Unicode", "one\u2028two\u2029three", "one"],
+    ["with whole emoji", `${FAMILY} ❤️ 1️⃣ 🏳️‍🌈 👩🏽‍💻`, `${FAMILY} ❤️ 1️⃣ 🏳️‍🌈 👩🏽‍💻`],
+    [
+      "without joiners and variations elsewhere",
+      "a\u200db 1\ufe0f 👨\u200d \u200d👧 👨\u200d\u200d👧 ❤\ufe0f\ufe0f",
+      "ab 1 👨 👧 👨👧 ❤️",
+    ],
     ["empty if nothing can be seen", `${zeroWidth}\n\u0000`, ""],
   ])("is %s", (_, text, title) => expect(titleOf(text)).toBe(title));
 
@@ -21,6 +28,18 @@ describe("the title of a new task", () => {
     expect(titleOf("x".repeat(80))).toBe("x".repeat(80));
     expect(titleOf("x".repeat(81))).toBe(`${"x".repeat(79)}…`);
     expect(titleOf("\u{1f600}".repeat(5_000_000 / 2))).toBe(`${"\u{1f600}".repeat(79)}…`);
+  });
+
+  it("is cut between the characters that people see", () => {
+    const [x74, x76] = ["x".repeat(74), "x".repeat(76)];
+    expect(titleOf(`${x74}${FAMILY}y`)).toBe(`${x74}${FAMILY}y`);
+    expect(titleOf(`${x74}${FAMILY}yy`)).toBe(`${x74}${FAMILY}…`);
+    expect(titleOf(`${x76}${FAMILY}`)).toBe(`${x76}…`);
+    expect(titleOf(`${x76} e\u0301\u0301\u0301`)).toBe(`${x76}…`);
+  });
+
+  it("has the beginning of one character that is longer than a title", () => {
+    expect(titleOf(`e${"\u0301".repeat(200)}`)).toBe(`e${"\u0301".repeat(78)}…`);
   });
 
   it("is the text of a later part where the first has none", () => {

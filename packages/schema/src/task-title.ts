@@ -22,7 +22,8 @@ export function initialTitle({ message, command }: TaskCreated): string {
 
 /**
  * Returns the first line of a text that has visible characters, in the form of a title: without invisible, control and
- * bidirectional characters, and with single spaces. It may be longer than a title can be. Empty if there is none.
+ * bidirectional characters, except those that hold an emoji together, and with single spaces. It may be longer than a
+ * title can be. Empty if there is none.
  */
 export function titleLine(text: string): string {
   for (const line of text.slice(0, MAX_SEARCHED_LENGTH).split(/[\n\r\v\f\u0085\u2028\u2029]/)) {
@@ -37,11 +38,15 @@ export function foldTitle(title: string): string {
   return title.normalize("NFKC").toLowerCase();
 }
 
+/** Cuts a long title where no emoji and no accented letter is cut in two, unless one of them is longer than a title. */
 function shortTitle(title: string): string {
   const characters = [...title];
   if (characters.length <= MAX_TITLE_LENGTH) return title;
-  return `${characters
-    .slice(0, MAX_TITLE_LENGTH - 1)
-    .join("")
-    .trimEnd()}…`;
+  const most = characters.slice(0, MAX_TITLE_LENGTH - 1).join("");
+  let end = 0;
+  for (const { index } of new Intl.Segmenter("en", { granularity: "grapheme" }).segment(title)) {
+    if (index > most.length) break;
+    end = index;
+  }
+  return `${(most.slice(0, end) || most).trimEnd()}…`;
 }

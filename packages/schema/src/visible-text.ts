@@ -5,6 +5,14 @@
 const DECEIVING =
   /[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]|(?! )\p{Zs}|(?![\n\t])\p{Cc}|\u034f|[\u115f\u1160\u3164\uffa0]|[\u17b4\u17b5]|[\u180b-\u180f]|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}]/gu;
 
+/**
+ * Places of a joiner between two emoji (`👩‍👧`), and of a variation selector behind an emoji (`❤️`) or in a keycap (`1️⃣`).
+ */
+const IN_EMOJI =
+  /(?<=\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?)\u200d(?=\p{Extended_Pictographic})|(?<=\p{Extended_Pictographic})[\ufe0e\ufe0f]|(?<=[#*\d])\ufe0f(?=\u20e3)/u;
+
+const DECEIVING_OUTSIDE_EMOJI = new RegExp(`(?!${IN_EMOJI.source})(?:${DECEIVING.source})`, "gu");
+
 /** Maximum length of a text on one line, in characters. */
 const MAX_LINE_LENGTH = 1000;
 
@@ -13,9 +21,9 @@ export function visibleText(text: string): string {
   return text.replace(DECEIVING, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-/** Removes characters that are invisible or misleading. Keeps line breaks and tabs. */
+/** Removes characters that are invisible or misleading. Keeps line breaks, tabs, and what holds an emoji together. */
 export function withoutDeceiving(text: string): string {
-  return text.replace(DECEIVING, "");
+  return text.replace(DECEIVING_OUTSIDE_EMOJI, "");
 }
 
 /**
