@@ -1,4 +1,6 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { DevtoolClient } from "@devtool/client";
+import type { TaskSummary } from "@devtool/schema";
 
 /** The length of the ids that lists show. Two of 10,000 tasks share it once in a hundred lists. */
 const SHORT_LENGTH = 8;
@@ -13,14 +15,24 @@ export function shortTaskId(id: string): string {
 
 /**
  * Returns the id of the task that a user names by the beginning of its id. Returns ids in the form of other servers as they
- * are, and those that no task has, so that the server says what is wrong.
+ * are, and those that no task has or that the protocol cannot search, so that the server says what is wrong.
  *
  * Throws when several tasks begin like that.
  */
 export async function findTaskId(client: DevtoolClient, named: string): Promise<string> {
   if (!/^[\da-f-]{4,35}$/.test(named)) return named;
-  const { tasks } = await client.tasks.listTasks({ idPrefix: named, pageSize: 10 });
+  const tasks = await tasksThatBegin(client, named);
   if (tasks.some(({ id }) => id === named) || tasks.length === 0) return named;
   if (tasks.length === 1) return tasks[0]?.id ?? named;
   throw new Error(`several tasks begin with "${named}": write more of ${tasks.map(({ id }) => id).join(", ")}`);
+}
+
+/** Lists tasks whose ids begin with some characters. None over A2A, which cannot search for them. */
+async function tasksThatBegin(client: DevtoolClient, idPrefix: string): Promise<readonly TaskSummary[]> {
+  try {
+    return (await client.tasks.listTasks({ idPrefix, pageSize: 10 })).tasks;
+  } catch (reason) {
+    if (ConnectError.from(reason).code === Code.Unimplemented) return [];
+    throw reason;
+  }
 }

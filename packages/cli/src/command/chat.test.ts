@@ -2,12 +2,15 @@ import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { ApprovalMode, Role } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import type { Io } from "../io.ts";
-import { chat } from "./chat.ts";
+import { type ChatOptions, chat } from "./chat.ts";
 
 /** The prompt for a message, on a line that was cleared. */
 const PROMPT = "\u001b[0J> ";
@@ -233,6 +236,25 @@ describe("devtool chat", () => {
     expect(await code).toBe(0);
   });
 
+  it("goes on in the task of a short id, whose next message has the settings of the command line", async () => {
+    await read(["text Begun.", "/exit"]);
+    const { tasks } = await client().tasks.listTasks({ titleContains: "Begun", pageSize: 1 });
+    const taskId = tasks[0]?.id ?? "";
+    const options = { task: taskId.slice(0, 8), model: "tiny", approvalMode: "plan", approve: "all" };
+    const { code } = await read(["write plan.txt plan", "text On.", "/exit"], options);
+    expect(code).toBe(0);
+    const { task } = await client().tasks.getTask({ taskId });
+    const sent = task?.history.filter(({ role }) => role === Role.USER);
+    expect(sent?.map(({ model }) => model)).toEqual(["", "tiny", "tiny"]);
+    expect(task?.sessionSettings?.approvalMode).toBe(ApprovalMode.PLAN);
+    expect(await readdir(workspace)).not.toContain("plan.txt");
+  });
+
+  function client() {
+    const interceptors = [bearerInterceptor(server.token)];
+    return createDevtoolClient(createConnectTransport({ baseUrl: server.url, interceptors, httpVersion: "1.1" }));
+  }
+
   function start(env?: Io["env"]): { readonly terminal: FakeTerminal; readonly code: Promise<number> } {
     const terminal = new FakeTerminal(env);
     return { terminal, code: chat({ url: server.url, token: server.token, protocol: "connect" }, terminal.io) };
@@ -241,7 +263,7 @@ describe("devtool chat", () => {
   /** Has it read its messages from a file. */
   async function read(
     lines: readonly string[],
-    options: { readonly approve?: string } = {},
+    options: Pick<ChatOptions, "approve" | "task" | "model" | "approvalMode"> = {},
   ): Promise<{ readonly said: string; readonly erred: string; readonly code: number }> {
     const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
     stdin.end(lines.map((line) => `${line}\n`).join(""));

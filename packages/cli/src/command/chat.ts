@@ -23,6 +23,7 @@ import { type Paint, paintFor, visible } from "../render/style.ts";
 import { Transcript } from "../render/transcript.ts";
 import { createAnswering, type NewSessionOptions, sessionSettings } from "../session.ts";
 import { isSlashLine, readSlashLine } from "../slash-line.ts";
+import { findTaskId } from "../task-id.ts";
 
 /** The options of `devtool chat`. */
 export interface ChatOptions extends ConnectionOptions, NewSessionOptions {
@@ -93,6 +94,8 @@ class ChatSession {
   readonly #io: Io;
   #task: Task = emptyTask();
   #contextId = "";
+  /** The settings that the next message takes to the task of `--task`. */
+  #change: Partial<ReturnType<typeof sessionSettings>> = {};
   readonly #transcript: Transcript;
 
   constructor(client: DevtoolClient, options: ChatOptions, io: Io) {
@@ -114,7 +117,9 @@ class ChatSession {
   /** Continues the task of `--task`, with its open questions. */
   async open(conversation: ConversationOptions, interrupts: Interrupts): Promise<void> {
     if (this.#options.task === undefined) return;
-    const { task } = await this.#client.tasks.getTask({ taskId: this.#options.task });
+    const taskId = await findTaskId(this.#client, this.#options.task);
+    const { task } = await this.#client.tasks.getTask({ taskId });
+    this.#change = sessionSettings(this.#options);
     this.running = task ?? emptyTask();
     this.#keep(await interrupts.during((signal) => answerAll(this.running, conversation, signal)));
   }
@@ -139,8 +144,14 @@ class ChatSession {
     const message = textMessage(randomUUID(), line.replace(/^\/\//, "/"));
     const before = this.#task;
     this.running = before;
-    const request = before.id === "" ? { message, ...this.#where() } : { message, taskId: before.id };
-    this.#keep(await interrupts.during((signal) => converse({ request, before }, conversation, signal)));
+    const where = before.id === "" ? this.#where() : { taskId: before.id, ...this.#change };
+    const turn = async (signal: AbortSignal): Promise<Task> => {
+      const task = await converse({ request: { message, ...where }, before }, conversation, signal);
+      // The mode is that of the session now. A model counts for one message.
+      if (this.#options.task !== undefined) this.#change = sessionSettings({ model: this.#options.model });
+      return task;
+    };
+    this.#keep(await interrupts.during(turn));
     if (isTerminal(this.#task.state)) this.#io.stdout.write("\n");
   }
 

@@ -16,6 +16,7 @@ import { parsePort } from "../listen-options.ts";
 import { pinnedFetch } from "../pinned-tls.ts";
 import { writeJsonText } from "../render/json-line.ts";
 import { createPrinter, interruptSignal } from "../session.ts";
+import { findTaskId } from "../task-id.ts";
 
 /** Maximum size of a notification in bytes. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
@@ -87,9 +88,9 @@ async function subscribe(
   io: Io,
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
-  const { task: taskId } = options;
-  if (taskId === undefined) return async () => {};
+  if (options.task === undefined) return async () => {};
   const client = await connect(options, io, signal);
+  const taskId = await findTaskId(client, options.task);
   const { config } = await client.push.setPushConfig(
     { config: { taskId, url, format: PushFormat.TASK_EVENT } },
     { signal },

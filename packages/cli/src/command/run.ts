@@ -15,6 +15,7 @@ import {
   type SessionOptions,
   sessionSettings,
 } from "../session.ts";
+import { findTaskId } from "../task-id.ts";
 
 /** The options of `devtool run`. */
 export interface RunOptions extends JobOptions, SessionOptions, PromptOptions {
@@ -63,7 +64,8 @@ async function followJob(
   };
   const { workspace, model } = server;
   const message = textMessage(conversation.nextId(), prompt);
-  const request = { message, taskId: options.task ?? "", ...sessionSettings({ workspace, model, approvalMode }) };
+  const taskId = options.task === undefined ? "" : await findTaskId(server.client, options.task);
+  const request = { message, taskId, ...sessionSettings({ workspace, model, approvalMode }) };
   try {
     task = await converse({ request }, { ...conversation, onEvent }, interrupt.signal);
     if (!options.json) writeLine(io.stderr, `task ${task.id}${server.log === "" ? "" : `, log ${server.log}`}`);

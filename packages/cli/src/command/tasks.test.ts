@@ -65,7 +65,13 @@ describe("devtool tasks", () => {
     expect((await devtool("tasks", "--title", "second")).lines).toHaveLength(1);
     expect((await devtool("watch", id)).lines.join("\n")).toContain("the title is now: The second");
     expect((await devtool("cancel", "ffffffff")).errors).toContain('"ffffffff"');
+    expect((await devtool("run", "--task", id, "text Two more.")).errors).toContain(`task ${id}`);
     await devtool("rename", id, "text Two.");
+  });
+
+  it("takes ids over A2A as they are, which cannot be searched there", async () => {
+    const { errors } = await devtool("cancel", "--protocol", "a2a", "ffffffff");
+    expect(errors).toContain('task "ffffffff"');
   });
 
   async function devtool(command: string, ...args: string[]) {
