@@ -62,7 +62,13 @@ describe.skipIf(bin === undefined)("servers that share a database", () => {
     const taskId = await begin(one, "go");
     words.open();
     await followed(one, taskId, (event) => event.payload.case === "text");
-    const stream = followed(one, taskId, () => false);
+    const opened = Promise.withResolvers<undefined>();
+    const stream = followed(one, taskId, () => {
+      opened.resolve(undefined);
+      return false;
+    });
+    // Opened later, it would be the stream of a task that another server has, which goes on.
+    await opened.promise;
     await database.run(
       `UPDATE ${schema}.replica SET alive_until = clock_timestamp() WHERE id = '${one.store.shared.leases.owner}'`,
     );

@@ -12,6 +12,9 @@ import { keyText } from "./key-text.ts";
  * meanwhile waits for this append or makes it write nothing. Rows of contexts and messages are locked in the order of their
  * keys, so that batches of several servers cannot wait for each other.
  *
+ * A task that is created under a lease claims the id of its message. When the id is taken, the task is not created. So of several
+ * servers that create tasks for copies of a message, one succeeds: the others wait for its commit.
+ *
  * $1 to $8 describe the groups: task, context, principal, state, time, sequence before, sequence after, fence. $9 to $11 are the rows
  * of events, $12 to $14 the messages, $15 and $16 the audit records. $17 is the owner of new tasks.
  * $18 to $20 are the answers to entries of the inbox. $21 to $25 are the labels of tasks that begin or are renamed:
@@ -22,10 +25,21 @@ const APPEND = `
     SELECT * FROM unnest(
       $1::text[], $2::text[], $3::text[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[]
     ) WITH ORDINALITY AS input (id, context_id, principal, state, time_ms, before, sequence, fence, position)
+  ), claim AS (
+    SELECT input.principal, message_id, task_id
+    FROM unnest($12::text[], $13::text[], $14::bigint[]) AS message (task_id, message_id, sequence)
+    JOIN input ON input.id = message.task_id
+    WHERE message.sequence = 1 AND input.fence > 0
+  ), claimed AS (
+    INSERT INTO message (principal, message_id, task_id, sequence)
+    SELECT principal, message_id, task_id, 1 FROM claim ORDER BY principal, message_id
+    ON CONFLICT (principal, message_id) DO NOTHING
+    RETURNING task_id
   ), created AS (
     INSERT INTO task (id, context_id, principal, state, time_ms, sequence, fence, owner)
     SELECT id, context_id, principal, state, time_ms, sequence, fence, CASE WHEN fence > 0 THEN $17 END
-    FROM input WHERE before = 0
+    FROM input
+    WHERE before = 0 AND id NOT IN (SELECT task_id FROM claim EXCEPT SELECT task_id FROM claimed)
     ON CONFLICT (id) DO NOTHING
     RETURNING id, context_id, principal
   ), advanced AS (
@@ -34,7 +48,7 @@ const APPEND = `
     WHERE task.id = input.id AND input.before > 0 AND task.sequence = input.before AND task.fence = input.fence
     RETURNING task.id, task.context_id, task.principal
   ), written AS (
-    SELECT done.*, input.position FROM (SELECT * FROM created UNION ALL SELECT * FROM advanced) AS done
+    SELECT done.*, input.position, input.fence FROM (SELECT * FROM created UNION ALL SELECT * FROM advanced) AS done
     JOIN input ON input.id = done.id
   ), events AS (
     INSERT INTO event (task_id, sequence, data)
@@ -45,6 +59,7 @@ const APPEND = `
     SELECT DISTINCT ON (principal, message_id) principal, message_id, task_id, sequence
     FROM unnest($12::text[], $13::text[], $14::bigint[]) AS message (task_id, message_id, sequence)
     JOIN written ON written.id = task_id
+    WHERE sequence > 1 OR fence = 0
     ORDER BY principal, message_id, position DESC, sequence DESC
     ON CONFLICT (principal, message_id) DO UPDATE SET task_id = excluded.task_id, sequence = excluded.sequence
   ), latest AS (

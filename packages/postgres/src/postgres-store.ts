@@ -52,6 +52,7 @@ export class PostgresStore implements ServerStore {
     readonly leases: PostgresLeases;
     readonly changes: PostgresChanges;
     readonly inbox: PostgresInbox;
+    readonly forgetMessage: (principal: string, messageId: string, recorded: TaskEvent) => Promise<void>;
   };
   readonly #pool: Pool;
   readonly #audit: AuditLog;
@@ -71,7 +72,8 @@ export class PostgresStore implements ServerStore {
     this.#pool = pool;
     const leases = new PostgresLeases(pool);
     const changes = new PostgresChanges(pool, config, schema);
-    this.shared = { leases, changes, inbox: new PostgresInbox(pool, leases, changes) };
+    const inbox = new PostgresInbox(pool, leases, changes);
+    this.shared = { leases, changes, inbox, forgetMessage: (...message) => this.#forgetMessage(...message) };
     this.#audit = new AuditLog(pool);
     this.pushConfigs = new PostgresPushConfigStore(pool);
   }
@@ -137,6 +139,13 @@ export class PostgresStore implements ServerStore {
     });
     const [row] = rows;
     return row && decodeRow(row.data).find(({ sequence }) => sequence === BigInt(row.sequence));
+  }
+
+  async #forgetMessage(principal: string, messageId: string, { taskId, sequence }: TaskEvent): Promise<void> {
+    await this.#query({
+      text: "DELETE FROM message WHERE principal = $1 AND message_id = $2 AND task_id = $3 AND sequence = $4",
+      values: [keyText(principal), keyText(messageId), keyText(taskId), sequence],
+    });
   }
 
   async *readAudit(after: bigint): AsyncIterable<AuditRecord> {

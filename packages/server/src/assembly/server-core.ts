@@ -17,6 +17,7 @@ import { limitsWithDefaults, type ServerLimits, type ServerSettings } from "../s
 import type { TaskStore } from "../store/task-store.ts";
 import { createAgentConversations } from "../task/agent-conversations.ts";
 import { InboxWorker } from "../task/inbox-worker.ts";
+import { RecordedMessages } from "../task/recorded-messages.ts";
 import { SessionRegistry } from "../task/session-registry.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { openStore } from "./open-store.ts";
@@ -68,7 +69,10 @@ export async function openCore(
   const opened = await openStore(options);
   const store = new ObservedTaskStore(opened);
   const createExecutor = reportedExecutors((task) => agents.createExecutor(task), onError);
-  const registry = new SessionRegistry({ store, createExecutor, now, shared: opened.shared });
+  const { retryWindowMs = 10 * 60_000 } = options;
+  const messages = new RecordedMessages({ store, now, retryWindowMs, shared: opened.shared });
+  const copied = opened.shared && messages;
+  const registry = new SessionRegistry({ store, createExecutor, now, shared: opened.shared, messages: copied });
   const keys = new SigningKeys({
     now: clock.now,
     file: dataDirectory === undefined ? undefined : join(dataDirectory, "signing-keys.json"),
@@ -78,7 +82,7 @@ export async function openCore(
   const notifications = opened.shared ? undefined : createNotifications({ ...posting, issuer: publicUrl });
   store.observe((taskId) => notifications?.notifier.wake(taskId));
   const limits = limitsWithDefaults(options.limits);
-  const handler = createHandlers(agents, options, { registry, store, notifications, limits, now, nextId });
+  const handler = createHandlers(agents, options, { registry, store, messages, notifications, limits, nextId });
   const closing = new AbortController();
   let inbox: InboxWorker | undefined;
   const dispose = async (): Promise<void> => {
@@ -125,24 +129,23 @@ interface HandlerParts {
   readonly store: TaskStore;
   readonly notifications: Notifications | undefined;
   readonly limits: ServerLimits;
-  readonly now: () => Date;
+  readonly messages: RecordedMessages;
   readonly nextId: () => string;
 }
 
 /** Creates the handler of all requests, with the callers' rights checked. */
 function createHandlers(
   agents: ServedAgents,
-  { workspace, workspaceRoots, dataDirectory, clientMcpServers = "http", retryWindowMs = 10 * 60_000 }: ServerSettings,
-  { registry, store, notifications, limits, now, nextId }: HandlerParts,
+  { workspace, workspaceRoots, dataDirectory, clientMcpServers = "http" }: ServerSettings,
+  { registry, store, messages, notifications, limits, nextId }: HandlerParts,
 ): RequestHandler {
   const registrar = notifications?.registrar;
   const exchanges = new Exchanges({
     registry,
     store,
-    now,
+    messages,
     nextId,
     maxParts: limits.maxParts,
-    retryWindowMs,
     workspace,
     workspaceRoots: workspaceRoots ?? (workspace === undefined ? [] : [workspace]),
     dataDirectory,

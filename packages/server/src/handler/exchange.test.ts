@@ -5,6 +5,7 @@ import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code } from "../errors.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "../store/task-store.ts";
+import { RecordedMessages } from "../task/recorded-messages.ts";
 import { SessionRegistry } from "../task/session-registry.ts";
 import { Exchanges } from "./exchange.ts";
 
@@ -83,8 +84,7 @@ function exchangesOf(registry: SessionRegistry, store: TaskStore): Exchanges {
     ...{
       registry,
       store,
-      now,
-      retryWindowMs: 60_000,
+      messages: new RecordedMessages({ store, now, retryWindowMs: 60_000 }),
       maxParts: 10,
       clientMcpServers: "none",
       resolveAgent: String,

@@ -1,5 +1,4 @@
 import { create, equals } from "@bufbuild/protobuf";
-import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   ApprovalMode,
   confirmationsOf,
@@ -19,6 +18,7 @@ import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { HeldSession } from "../task/held-session.ts";
+import type { RecordedMessages } from "../task/recorded-messages.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
@@ -50,10 +50,9 @@ export interface Exchange {
 export interface ExchangeOptions extends SessionOptions {
   readonly registry: SessionRegistry;
   readonly store: TaskStore;
-  readonly now: () => Date;
+  /** The messages of which others are retries. */
+  readonly messages: RecordedMessages;
   readonly nextId: () => string;
-  /** The time in milliseconds in which the same message under the same id is a retry; 0 for never. */
-  readonly retryWindowMs: number;
   /** The maximum number of parts of a message. */
   readonly maxParts: number;
 }
@@ -99,10 +98,7 @@ export class Exchanges {
     assertLabel("message_settings.client_label", request.messageSettings?.clientLabel ?? "");
     const key = JSON.stringify([principal, message.messageId]);
     const earlier = this.#starting.get(key)?.catch(() => undefined) ?? Promise.resolve();
-    const starting = earlier.then(
-      async () =>
-        (await this.#findRetry(request, message, principal)) ?? (await this.#start(request, message, principal)),
-    );
+    const starting = earlier.then(() => this.#beginOnce(request, message, principal));
     this.#starting.set(key, starting);
     return starting.finally(() => {
       if (this.#starting.get(key) === starting) this.#starting.delete(key);
@@ -130,6 +126,19 @@ export class Exchanges {
     throw new DevtoolError(`task ${quoted(taskId)} does not exist`, Code.NotFound, {
       details: { field: "task_id", value: shorten(taskId) },
     });
+  }
+
+  async #beginOnce(request: SendMessageRequest, message: Message, principal: string): Promise<Exchange> {
+    const retry = await this.#findRetry(request, message, principal);
+    if (retry) return retry;
+    try {
+      return await this.#start(request, message, principal);
+    } catch (reason) {
+      // Another server may have recorded a copy of the message meanwhile, and this one was refused for that.
+      const copy = this.#options.messages.isShared && (await this.#findRetry(request, message, principal));
+      if (copy) return copy;
+      throw reason;
+    }
   }
 
   /** Sends a new message to its task, or creates a task for it. An answer never creates a task (TOOL-5). */
@@ -182,11 +191,10 @@ export class Exchanges {
 
   /** Finds the exchange of an equal message under the same id; throws `Code.AlreadyExists` for a different one. */
   async #findRetry(request: SendMessageRequest, message: Message, principal: string): Promise<Exchange | undefined> {
-    const { store, registry, now, retryWindowMs } = this.#options;
-    if (retryWindowMs === 0) return undefined;
+    const { registry, messages } = this.#options;
     const { messageId } = message;
-    const event = await store.findMessage(principal, messageId);
-    if (!event?.time || now().getTime() - timestampMs(event.time) >= retryWindowMs) return undefined;
+    const event = await messages.find(principal, messageId);
+    if (!event?.time) return undefined;
     if (!isRetry(event, request.taskId, message)) {
       throw new DevtoolError(
         `message.message_id ${quoted(messageId)} was used for another message`,

@@ -79,7 +79,7 @@ export interface TaskStore extends AsyncDisposable {
    * write for another reason.
    *
    * @param fence the fence of the lease under which the task is written. A store that is `shared` rejects the append with
-   * `Code.Aborted` when the task has been acquired again since. Default: that of a task which was never acquired
+   * `Code.Aborted` when the task has been acquired again since, and the first event of a task when its message is recorded. Default: that of a task which was never acquired
    * @param answer replies to an entry of the task's inbox in the same transaction. Only for a store that is `shared`
    */
   append(
@@ -132,6 +132,14 @@ export interface SharedTasks {
 
   /** Takes requests to the server that runs their task. */
   readonly inbox: TaskInbox;
+
+  /**
+   * Lets the id of an old message be used for a new task, which `append` refuses otherwise. Does nothing when the id has been used
+   * again since.
+   *
+   * @param recorded the event that records the old message
+   */
+  forgetMessage(principal: string, messageId: string, recorded: TaskEvent): Promise<void>;
 }
 
 /** The store of a server: its tasks and their push configs. */

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type ApprovalMode, type Task, type TaskCreated, TaskSchema, TaskState } from "@devtool/schema";
+import { type ApprovalMode, type Message, type Task, type TaskCreated, TaskSchema, TaskState } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import type { TaskLease } from "../store/task-lease.ts";
@@ -9,6 +9,7 @@ import { EventLog } from "./event-log.ts";
 import { FollowedTask } from "./followed-task.ts";
 import { HeldSession, type OpenTask } from "./held-session.ts";
 import { readTask } from "./read-task.ts";
+import type { RecordedMessages } from "./recorded-messages.ts";
 import { TaskFeed } from "./task-feed.ts";
 import { stopping, TaskSession } from "./task-session.ts";
 
@@ -23,6 +24,8 @@ export interface SessionRegistryOptions {
   readonly now: () => Date;
   /** The leases and the changes of a store that other servers use as well. Default: none do. */
   readonly shared?: SharedTasks | undefined;
+  /** Finds copies of messages that come through other servers. Default: none do. */
+  readonly messages?: RecordedMessages | undefined;
 }
 
 /** The conversation of a new task. */
@@ -68,7 +71,12 @@ export class SessionRegistry implements AsyncDisposable {
       conversation.agentSessionId ||= agentSessionId;
       const lease = await this.#options.shared?.leases.create(taskId);
       const opened = this.#open(blank, executor, conversation, lease);
-      await opened.create({ ...created, replyOnly }, approvalMode);
+      try {
+        await opened.create({ ...created, replyOnly }, approvalMode);
+      } catch (reason) {
+        await opened.close();
+        throw reason;
+      }
       return opened;
     });
     using held = await this.#hold(taskId, { opening: session, holders: 0 });
@@ -222,9 +230,10 @@ export class SessionRegistry implements AsyncDisposable {
   }
 
   #open(task: Task, executor: AgentExecutor, conversation: Conversation, lease: TaskLease | undefined): TaskSession {
-    const { store, now } = this.#options;
+    const { store, now, messages } = this.#options;
     const log = new EventLog({ store, task, conversation, now, lease, feed: this.feed });
-    return new TaskSession({ log, executor, lease, earlier: (current) => conversation.earlier.of(store, current) });
+    const earlier = (current: Task): Promise<readonly Message[]> => conversation.earlier.of(store, current);
+    return new TaskSession({ log, executor, lease, messages, earlier });
   }
 
   async #listTasks(state: TaskState): Promise<string[]> {

@@ -35,6 +35,7 @@ import {
   withdrawnEntry,
   withUntaken,
 } from "./message-queue.ts";
+import type { RecordedMessages } from "./recorded-messages.ts";
 import { cutTurnNotice, recoverTask } from "./recover.ts";
 import type { Incoming, TaskHandle } from "./task-handle.ts";
 import { abortedEntry, CANCELED, endEntry, endTextEntries, renamedEntry, stateEntry } from "./turn-entries.ts";
@@ -69,6 +70,8 @@ export interface TaskSessionOptions {
   readonly earlier: (task: Task) => Promise<readonly Message[]>;
   /** The lease under which the session writes. Default: none, because no other server can use the store. */
   readonly lease?: TaskLease | undefined;
+  /** Finds copies of messages that reach the session in different ways. Default: whoever calls `accept` has done so. */
+  readonly messages?: RecordedMessages | undefined;
 }
 
 /**
@@ -81,6 +84,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   readonly #lease: TaskLease | undefined;
   readonly #executor: AgentExecutor;
   readonly #earlier: TaskSessionOptions["earlier"];
+  readonly #messages: RecordedMessages | undefined;
   readonly #confirmations = new Confirmations();
   readonly #recorder: TurnRecorder;
   #run: Run | undefined;
@@ -88,7 +92,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   /** Whether an earlier executor worked on the task, and this one has not run yet. */
   #isRestarted = false;
 
-  constructor({ log, executor, earlier, lease }: TaskSessionOptions) {
+  constructor({ log, executor, earlier, lease, messages }: TaskSessionOptions) {
     this.log = log;
     this.#lease = lease;
     lease?.lost.addEventListener("abort", this.#lose);
@@ -97,6 +101,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     this.#recorder = new TurnRecorder(log);
     this.#executor = executor;
     this.#earlier = earlier;
+    this.#messages = messages;
   }
 
   /** The task as its log has it now, including events that are not durable yet. */
@@ -137,6 +142,8 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   async create(created: TaskCreated, approvalMode?: ApprovalMode): Promise<void> {
     const payload = { case: "created", value: created } as const;
     const committed = this.log.append([{ state: TaskState.SUBMITTED, payload, approvalMode }]);
+    // The store refuses the task when another server has created one for a copy of the message. Then no agent must start here.
+    if (this.#lease) await committed;
     this.#start();
     await committed;
   }
@@ -146,6 +153,12 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   }
 
   async accept(incoming: Incoming): Promise<bigint> {
+    const take = (): Promise<bigint> => this.#take(incoming);
+    if (!this.#messages) return take();
+    return this.#messages.takeOnce(this.task.principal, incoming.message.messageId, take);
+  }
+
+  async #take(incoming: Incoming): Promise<bigint> {
     const { message, delivery, activateExtension, clientLabel, approvalMode, entry } = incoming;
     if (this.#isStopping) throw stopping();
     const answered = callEntries(this.task, answeredCalls(this.task, message, clientLabel));

@@ -14,6 +14,7 @@ import { principalKey, type RequestHandler } from "../../handler/request-handler
 import { StreamLimit } from "../../handler/stream-limit.ts";
 import { createTaskHandler } from "../../handler/task-handler.ts";
 import { MemoryTaskStore } from "../../store/memory-task-store.ts";
+import { RecordedMessages } from "../../task/recorded-messages.ts";
 import { SessionRegistry } from "../../task/session-registry.ts";
 import { ERROR_TABLE, ERROR_TABLE_1_0_0 } from "./error-table.ts";
 import { connectErrorFrom, httpErrorFrom, InvalidRequest, rpcErrorFrom } from "./errors.ts";
@@ -107,9 +108,8 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
   const exchanges = new Exchanges({
     registry,
     store,
-    now,
+    messages: new RecordedMessages({ store, now, retryWindowMs: 0 }),
     nextId: () => "t2",
-    retryWindowMs: 0,
     maxParts: 10,
     workspaceRoots: [process.cwd()],
     workspace: process.cwd(),

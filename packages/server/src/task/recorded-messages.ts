@@ -1,0 +1,62 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { shorten, type TaskEvent } from "@devtool/schema";
+import { Code, DevtoolError, quoted } from "../errors.ts";
+import type { SharedTasks, TaskStore } from "../store/task-store.ts";
+
+/** Dependencies of `RecordedMessages`. */
+export interface RecordedMessagesOptions {
+  readonly store: TaskStore;
+  readonly now: () => Date;
+  /** The time in milliseconds in which a message under the same id is a retry; 0 for never. */
+  readonly retryWindowMs: number;
+  /** What the store needs when other servers use it as well. Default: none do. */
+  readonly shared?: SharedTasks | undefined;
+}
+
+/** Finds the messages that were recorded so lately that another one under the same id is a retry (STREAM-7). */
+export class RecordedMessages {
+  readonly #options: RecordedMessagesOptions;
+  /** The message that is being taken for each principal and message id. The next one of that id waits for it. */
+  readonly #taking = new Map<string, Promise<unknown>>();
+
+  constructor(options: RecordedMessagesOptions) {
+    this.#options = options;
+  }
+
+  /** Whether other servers may record messages at any time. */
+  get isShared(): boolean {
+    return this.#options.shared !== undefined;
+  }
+
+  /** Returns the event that records a message. Undefined when there is none, or it is so old that the id may be used again. */
+  async find(principal: string, messageId: string): Promise<TaskEvent | undefined> {
+    const { store, shared, now, retryWindowMs } = this.#options;
+    if (retryWindowMs === 0 && !shared) return undefined;
+    const event = await store.findMessage(principal, messageId);
+    if (!event?.time) return undefined;
+    if (retryWindowMs > 0 && now().getTime() - timestampMs(event.time) < retryWindowMs) return event;
+    await shared?.forgetMessage(principal, messageId, event);
+    return undefined;
+  }
+
+  /**
+   * Takes a message unless it is recorded. Copies of a message wait for each other, so one of them is taken, whichever way each came
+   * to the server that writes the log. Throws `Code.Aborted` for the others.
+   *
+   * @param take must resolve when the message is durable
+   */
+  async takeOnce<T>(principal: string, messageId: string, take: () => Promise<T>): Promise<T> {
+    const key = JSON.stringify([principal, messageId]);
+    const earlier = this.#taking.get(key)?.catch(() => undefined) ?? Promise.resolve();
+    const taking = earlier.then(async () => {
+      if (!(await this.find(principal, messageId))) return take();
+      const problem = `message.message_id ${quoted(messageId)} was recorded meanwhile`;
+      const details = { field: "message.message_id", value: shorten(messageId) };
+      throw new DevtoolError(problem, Code.Aborted, { remedy: "send the message again to see its task", details });
+    });
+    this.#taking.set(key, taking);
+    return taking.finally(() => {
+      if (this.#taking.get(key) === taking) this.#taking.delete(key);
+    });
+  }
+}
