@@ -12,7 +12,10 @@ const MAX_PAYLOAD_BYTES = 7000;
 /** What stands for the inbox among the keys of tasks. `keyText` never returns it. */
 const INBOX_KEY = String.raw`\i`;
 
-/** A task whose log somebody waits for, or the inbox. */
+/** What stands for all tasks among the keys of tasks. `keyText` never returns it. */
+const ALL_KEY = String.raw`\a`;
+
+/** A task whose log somebody waits for, all tasks, or the inbox. */
 interface Watched {
   readonly wakes: Set<() => void>;
   /** The end of the log at the last poll; undefined before the first one. */
@@ -62,6 +65,10 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
   /** Calls `wake` when the inbox has an entry, and each second. */
   watchInbox(wake: () => void): Disposable {
     return this.#watch(INBOX_KEY, wake);
+  }
+
+  watchAll(wake: () => void): Disposable {
+    return this.#watch(ALL_KEY, wake);
   }
 
   #announceKeys(keys: readonly string[]): void {
@@ -138,6 +145,7 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
 
   #wakeNamed(payload: string): void {
     for (const key of payload.split("\n")) this.#wake(key);
+    this.#wake(ALL_KEY);
   }
 
   #wake(key: string): void {
@@ -153,6 +161,7 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
   async #pollOnce(): Promise<void> {
     this.#listen();
     this.#wake(INBOX_KEY);
+    this.#wake(ALL_KEY);
     try {
       const { rows } = await this.#pool.query<{ id: string; sequence: string }>({
         name: "poll",

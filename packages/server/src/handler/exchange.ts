@@ -16,6 +16,7 @@ import {
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
+import type { TaskChanges } from "../store/task-changes.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { HeldSession } from "../task/held-session.ts";
 import type { RecordedMessages } from "../task/recorded-messages.ts";
@@ -79,6 +80,11 @@ export class Exchanges {
   /** The changes of the open tasks. */
   get feed(): TaskFeed {
     return this.#options.registry.feed;
+  }
+
+  /** The changes that other servers make; undefined when none use the store. */
+  get changes(): TaskChanges | undefined {
+    return this.#options.registry.changes;
   }
 
   /** The workspace of clients that name none; empty when there is none. */

@@ -91,7 +91,7 @@ export function createTaskHandler(
     },
     async *watchTasks(request, context) {
       using _stream = streams.enter(context);
-      yield* watchTasks(store, exchanges.feed, request, context);
+      yield* watchTasks({ store, feed: exchanges.feed, changes: exchanges.changes }, request, context);
     },
   };
 }

@@ -2,11 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { TaskState, type TaskSummary, TaskSummarySchema, type WatchTasksRequest } from "@devtool/schema";
 import { invalid } from "../errors.ts";
+import type { TaskChanges } from "../store/task-changes.ts";
 import { matchesLabel } from "../store/task-label.ts";
 import type { ListedTask, TaskQuery, TaskStore } from "../store/task-store.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import { principalOf } from "./caller.ts";
 import { hideSecretsInEvent } from "./hide-secrets.ts";
+import { ListedChanges } from "./listed-changes.ts";
 
 /** A response of `WatchTasks`. */
 interface Watched {
@@ -15,10 +17,17 @@ interface Watched {
   readonly excluded?: boolean;
 }
 
+/** Where `watchTasks` finds tasks and their changes. */
+interface Watchable {
+  readonly store: TaskStore;
+  readonly feed: TaskFeed;
+  /** Undefined when no other server uses the store. */
+  readonly changes: TaskChanges | undefined;
+}
+
 /** Yields the caller's tasks that match the request and changed last, and then each of them that changes. */
 export async function* watchTasks(
-  store: TaskStore,
-  feed: TaskFeed,
+  { store, feed, changes }: Watchable,
   request: WatchTasksRequest,
   context: HandlerContext,
 ): AsyncIterable<Watched> {
@@ -27,18 +36,27 @@ export async function* watchTasks(
   const filter = filterOf(request);
   // Watches before it lists, so that no change falls between the two.
   using watch = feed.watch(principal);
+  const others = changes && (await ListedChanges.begin(store, principal));
   const { tasks } = await store.list({ ...filter, principal, limit });
   for (const task of tasks) yield { task: summaryOf(task), snapshotComplete: false };
   yield { snapshotComplete: true };
   const listed = new Map(tasks.map(({ last }) => [last.taskId, last.sequence]));
   const shown = new Set(listed.keys());
-  for await (const task of watch.read(context.signal)) {
-    const { taskId, sequence } = task.last;
-    if (sequence <= (listed.get(taskId) ?? 0n)) continue;
-    const matches = isSelected(filter, task);
-    if (matches) shown.add(taskId);
-    else if (!shown.delete(taskId)) continue;
-    yield { task: summaryOf(task), snapshotComplete: true, excluded: !matches };
+  const left = new AbortController();
+  if (changes) void others?.follow(changes, watch, AbortSignal.any([left.signal, context.signal]));
+  try {
+    for await (const task of watch.read(context.signal)) {
+      const { taskId, sequence } = task.last;
+      // A change of this server may be found in the store as well.
+      if (sequence <= (listed.get(taskId) ?? 0n)) continue;
+      listed.set(taskId, sequence);
+      const matches = isSelected(filter, task);
+      if (matches) shown.add(taskId);
+      else if (!shown.delete(taskId)) continue;
+      yield { task: summaryOf(task), snapshotComplete: true, excluded: !matches };
+    }
+  } finally {
+    left.abort();
   }
 }
 

@@ -5,4 +5,7 @@ export interface TaskChanges {
    * without a cause. The caller must dispose of the result.
    */
   watch(taskId: string, wake: () => void): Disposable;
+
+  /** Calls `wake` after the log of any task has grown, as `watch` does, and each second. The caller must dispose of the result. */
+  watchAll(wake: () => void): Disposable;
 }

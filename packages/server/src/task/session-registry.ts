@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type ApprovalMode, type Message, type Task, type TaskCreated, TaskSchema, TaskState } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
+import type { TaskChanges } from "../store/task-changes.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { type Conversation, OpenConversations } from "./conversation.ts";
@@ -54,6 +55,11 @@ export class SessionRegistry implements AsyncDisposable {
 
   constructor(options: SessionRegistryOptions) {
     this.#options = options;
+  }
+
+  /** The changes that other servers make; undefined when none use the store. */
+  get changes(): TaskChanges | undefined {
+    return this.#options.shared?.changes;
   }
 
   /** Creates a task and starts its agent. Resolves when the task is durable. */

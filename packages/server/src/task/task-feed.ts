@@ -47,7 +47,10 @@ export class TaskWatch implements Disposable {
     this.#onClose = onClose;
   }
 
+  /** Adds a task, unless a newer change of it is there. */
   put(task: ListedTask): void {
+    const newest = this.#newest.get(task.last.taskId);
+    if (newest && newest.last.sequence > task.last.sequence) return;
     this.#newest.set(task.last.taskId, task);
     this.#wake();
   }
