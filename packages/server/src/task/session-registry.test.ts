@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { isTerminal, type Message, MessageSchema, Role, TaskCreatedSchema, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
+import { DevtoolError } from "../errors.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { SessionRegistry } from "./session-registry.ts";
 
@@ -50,6 +51,43 @@ describe("the open tasks of a server", () => {
     await expect(begin(registry, "new")).rejects.toMatchObject(unavailable);
   });
 });
+
+describe("a task that the store does not take", () => {
+  it("is refused at once, also when its agent goes on, and its agent is closed when it has ended", async () => {
+    const store = new FullStore();
+    const words = Promise.withResolvers<undefined>();
+    const closed = Promise.withResolvers<undefined>();
+    await using registry = new SessionRegistry({
+      store,
+      createExecutor: () => deaf(words, closed),
+      now: () => new Date(),
+    });
+    await expect(begin(registry, "t1")).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    words.resolve(undefined);
+    await closed.promise;
+  });
+});
+
+/** A store that takes nothing. */
+class FullStore extends MemoryTaskStore {
+  override append(): Promise<void> {
+    return Promise.reject(new DevtoolError("the disk is full", Code.ResourceExhausted));
+  }
+}
+
+/** An agent that does not listen to its signal, and ends when it has its words. */
+function deaf(words: PromiseWithResolvers<undefined>, closed: PromiseWithResolvers<undefined>): AgentExecutor {
+  return {
+    modelFor: () => "",
+    async *execute() {
+      await words.promise;
+      yield { case: "text", value: "Late." };
+    },
+    async [Symbol.asyncDispose]() {
+      closed.resolve(undefined);
+    },
+  };
+}
 
 async function registryOf(taskIds: readonly string[]): Promise<SessionRegistry> {
   const store = new MemoryTaskStore();

@@ -80,7 +80,8 @@ export class SessionRegistry implements AsyncDisposable {
       try {
         await opened.create({ ...created, replyOnly }, approvalMode);
       } catch (reason) {
-        await opened.close();
+        // Its agent may take a while to end.
+        void opened.close().catch(() => undefined);
         throw reason;
       }
       return opened;
