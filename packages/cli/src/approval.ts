@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import { create } from "@bufbuild/protobuf";
-import { confirmationPart } from "@devtool/client";
+import { type AskedToolCall, confirmationPart } from "@devtool/client";
 import {
   type ConfirmationRequest,
   OPTION_CANCEL,
@@ -10,7 +10,6 @@ import {
   oneLine,
   type Part,
   PartSchema,
-  type ToolCall,
 } from "@devtool/schema";
 import { editText } from "./editor.ts";
 import { userMessage } from "./error-text.ts";
@@ -22,7 +21,7 @@ import type { Questioner } from "./terminal/questioner.ts";
 
 /** A tool call that waits for an answer. */
 export interface AskedCall {
-  readonly call: ToolCall;
+  readonly call: AskedToolCall;
   /** Whether a running tool asks. Such a question may be answered with text. */
   readonly isQuestion: boolean;
 }
@@ -148,7 +147,7 @@ const KEYS: ReadonlyMap<string, string> = new Map([
 
 /** Lets the user edit the proposed file. Prints a failure and returns undefined; the question stays open. */
 async function editProposal(
-  call: ToolCall,
+  call: AskedToolCall,
   optionId: string,
   io: Io,
   questioner: Questioner,

@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { type DevtoolClient, pendingToolCalls, streamMessage, subscribeTask } from "@devtool/client";
 import {
   emptyTask,
@@ -15,6 +16,7 @@ import {
   type TaskEvent,
 } from "@devtool/schema";
 import type { Approver } from "./approval.ts";
+import { userMessage } from "./error-text.ts";
 
 /** Dependencies of a conversation. */
 export interface ConversationOptions {
@@ -22,6 +24,8 @@ export interface ConversationOptions {
   readonly approve: Approver;
   /** Receives each event as it arrives. */
   readonly onEvent: (event: TaskEvent) => void;
+  /** Receives why an answer did not count: what it was for was answered elsewhere, or has changed. */
+  readonly onOutdated: (problem: string) => void;
   readonly nextId: () => string;
   /** What the program calls itself in the log: at most 64 visible characters. */
   readonly clientLabel: string;
@@ -63,7 +67,33 @@ export async function answerAll(task: Task, options: ConversationOptions, signal
     parts.push(...answer);
   }
   const message = create(MessageSchema, { messageId: options.nextId(), role: Role.USER, parts });
-  return converse({ request: { message, taskId: task.id }, before: task }, options, signal);
+  try {
+    return await converse({ request: { message, taskId: task.id }, before: task }, options, signal);
+  } catch (reason) {
+    if (ConnectError.from(reason).code !== Code.FailedPrecondition) throw reason;
+    const changed = await changedTask(task, options, signal);
+    if (!changed) throw reason;
+    options.onOutdated(userMessage(reason));
+    return answerAll(changed, options, signal);
+  }
+}
+
+/** Follows what happened to a task since a question was shown, until it waits or has ended. Undefined if nothing did. */
+async function changedTask(
+  shown: Task,
+  { client, onEvent }: ConversationOptions,
+  signal: AbortSignal,
+): Promise<Task | undefined> {
+  const { task: now } = await client.tasks.getTask({ taskId: shown.id }, { signal });
+  if (!now || now.sequence <= shown.sequence) return undefined;
+  let task = shown;
+  for await (const event of subscribeTask(client, { taskId: shown.id, afterSequence: shown.sequence }, signal)) {
+    task = reduceTask(task, event);
+    onEvent(event);
+    const isAtRest = isTerminal(task.state) || isInterrupted(task.state);
+    if (isAtRest && task.sequence >= now.sequence) break;
+  }
+  return task;
 }
 
 /** Follows a task from its beginning until it waits or has ended. */

@@ -14,10 +14,10 @@ import { type Approver, approveAll, approveByAsking, declineAll } from "./approv
 import { approvalModeOf } from "./approval-mode.ts";
 import type { ConversationOptions } from "./conversation.ts";
 import { ExitCode, exitCodeFor } from "./exit-code.ts";
-import type { Io } from "./io.ts";
+import { type Io, writeLine } from "./io.ts";
 import { createQuestioner } from "./prompter.ts";
 import { writeJsonLine } from "./render/json-line.ts";
-import { paintFor } from "./render/style.ts";
+import { paintFor, visible } from "./render/style.ts";
 import { Transcript } from "./render/transcript.ts";
 import type { Questioner } from "./terminal/questioner.ts";
 
@@ -45,7 +45,9 @@ export function createConversation(
   // With --json, standard output is for programs, so questions go to standard error.
   const asking = options.json ? { ...io, stdout: io.stderr } : io;
   const { approve, exitCode } = createAnswering(options, asking, io.interactive ? createQuestioner(asking) : undefined);
-  return { client, approve, exitCode, onEvent: createPrinter(options, io), nextId: randomUUID, clientLabel };
+  const onEvent = createPrinter(options, io);
+  const onOutdated = (problem: string): void => writeLine(io.stderr, visible(problem));
+  return { client, approve, exitCode, onEvent, onOutdated, nextId: randomUUID, clientLabel };
 }
 
 /** How questions are answered, and the exit code that results. */

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   awaitedToolCalls,
+  findToolCallDetail,
   type Message,
   MessageSchema,
   type Part,
@@ -12,11 +13,24 @@ import {
 } from "@devtool/schema";
 
 /**
+ * A tool call with the question that it asked at one moment.
+ */
+export interface AskedToolCall extends ToolCall {
+  /**
+   * Identifies the question: `ToolCallDetail.digest` of the call. Missing if the server gave none.
+   */
+  readonly shownDigest?: Uint8Array;
+}
+
+/**
  * Returns the tool calls of a task that wait for the user's approval, in the order in which the
  * model made them. Each lists the choices in `confirmationRequest.options`.
  */
-export function pendingToolCalls(task: Task): ToolCall[] {
-  return awaitedToolCalls(task);
+export function pendingToolCalls(task: Task): AskedToolCall[] {
+  return awaitedToolCalls(task).map((call) => {
+    const shownDigest = findToolCallDetail(task, call.toolCallId)?.digest;
+    return shownDigest?.length ? { ...call, shownDigest } : call;
+  });
 }
 
 /**
@@ -24,6 +38,10 @@ export function pendingToolCalls(task: Task): ToolCall[] {
  * task. One message may answer several calls.
  *
  * `newContent` replaces the content that the call proposes to write to a file.
+ *
+ * The answer is for the question that `call` shows. If the call asks about something else by the time
+ * the answer arrives, the server refuses it with `Code.FailedPrecondition`, and nothing runs. A call
+ * that is not of `pendingToolCalls` or a task view has no digest: its answer counts for what it asks then.
  *
  * ```ts
  * const parts = pendingToolCalls(task).map((call) => confirmationPart(call, "proceed_once"));
@@ -34,8 +52,8 @@ export function pendingToolCalls(task: Task): ToolCall[] {
  * Throws `Code.InvalidArgument` if the call does not wait for an answer, does not offer the option,
  * or gets new content although it does not propose a file change.
  */
-export function confirmationPart(call: ToolCall, optionId: string, newContent?: string): Part {
-  const { toolCallId, confirmationRequest } = call;
+export function confirmationPart(call: AskedToolCall, optionId: string, newContent?: string): Part {
+  const { toolCallId, confirmationRequest, shownDigest = new Uint8Array() } = call;
   if (!confirmationRequest) {
     throw invalidAnswer(`tool call "${toolCallId}" does not wait for an answer: answer one of pendingToolCalls`);
   }
@@ -44,12 +62,13 @@ export function confirmationPart(call: ToolCall, optionId: string, newContent?: 
     throw invalidAnswer(`option "${optionId}" is not offered: choose ${offered.join(", ")}`);
   }
   const value = { toolCallId, selectedOptionId: optionId };
-  if (newContent === undefined) return create(PartSchema, { content: { case: "confirmation", value } });
+  if (newContent === undefined) return create(PartSchema, { shownDigest, content: { case: "confirmation", value } });
   if (confirmationRequest.details.case !== "fileEditDetails") {
     throw invalidAnswer(`tool call "${toolCallId}" does not propose a file change: leave out the new content`);
   }
   const modifiedDetails = { case: "fileDetails", value: { newContent } } as const;
-  return create(PartSchema, { content: { case: "confirmation", value: { ...value, modifiedDetails } } });
+  const content = { case: "confirmation", value: { ...value, modifiedDetails } } as const;
+  return create(PartSchema, { shownDigest, content });
 }
 
 /**

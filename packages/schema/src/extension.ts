@@ -22,6 +22,12 @@ export const TASK_EVENT_URI = "https://devtool.dev/a2a/task-event/v1alpha";
 /** Metadata key of what only parts of A2A 1.0 have fields for: the media type and the file name of text and data. */
 export const PART_URI = "https://devtool.dev/a2a/part/v1alpha";
 
+/**
+ * Metadata key of the digest of the question that a confirmation answers, in base64: a string beside the data part
+ * (TOOL-11).
+ */
+export const SHOWN_DIGEST_URI = "https://devtool.dev/a2a/shown-digest/v1alpha";
+
 /** A version as in SemVer 2.0.0. Components that a URI omits are 0. */
 export interface ExtensionVersion {
   readonly major: number;

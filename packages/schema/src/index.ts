@@ -13,6 +13,7 @@ export {
   parseExtensionVersion,
   REPLAY_URI,
   SESSION_SETTINGS_URI,
+  SHOWN_DIGEST_URI,
   TASK_EVENT_URI,
   TASK_URI,
 } from "./extension.ts";

@@ -1,6 +1,13 @@
 import type { AgentContext, PromptResponse, SessionUpdate, StopReason } from "@agentclientprotocol/sdk";
 import { create, equals } from "@bufbuild/protobuf";
-import { confirmationPart, type DevtoolClient, pendingToolCalls, streamMessage, subscribeTask } from "@devtool/client";
+import {
+  type AskedToolCall,
+  confirmationPart,
+  type DevtoolClient,
+  pendingToolCalls,
+  streamMessage,
+  subscribeTask,
+} from "@devtool/client";
 import {
   isInterrupted,
   isTerminal,
@@ -12,7 +19,6 @@ import {
   type Task,
   type TaskEvent,
   TaskState,
-  type ToolCall,
   ToolCallSchema,
 } from "@devtool/schema";
 import { authRequired, taskFailed } from "./errors.ts";
@@ -47,7 +53,7 @@ export class Turn {
   readonly #host: TurnHost;
   readonly #own = new Set<string>();
   /** The questions that the client was asked, by the ids of their calls. */
-  readonly #asked = new Map<string, { readonly call: ToolCall; readonly withdrawn: AbortController }>();
+  readonly #asked = new Map<string, { readonly call: AskedToolCall; readonly withdrawn: AbortController }>();
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
 
@@ -172,7 +178,7 @@ export class Turn {
     const pending = pendingToolCalls(this.#task);
     for (const [id, { call, withdrawn }] of this.#asked) {
       // An answer is for the question that was shown, also when the call asks something else by now.
-      if (pending.some((one) => one.toolCallId === id && equals(ToolCallSchema, one, call))) continue;
+      if (pending.some((one) => isSameQuestion(one, call))) continue;
       this.#asked.delete(id);
       withdrawn.abort();
     }
@@ -183,7 +189,7 @@ export class Turn {
   }
 
   /** Asks one question. A failure ends the turn. */
-  async #ask(call: ToolCall): Promise<void> {
+  async #ask(call: AskedToolCall): Promise<void> {
     const withdrawn = new AbortController();
     this.#asked.set(call.toolCallId, { call, withdrawn });
     try {
@@ -197,7 +203,7 @@ export class Turn {
   }
 
   /** Returns the option that the user chose; undefined when the user canceled the turn instead. */
-  async #choice(call: ToolCall, signal: AbortSignal): Promise<string | undefined> {
+  async #choice(call: AskedToolCall, signal: AbortSignal): Promise<string | undefined> {
     const { acp, sessionId, updates, log } = this.#host;
     const options = permissionOptions(call);
     const decline = options.find(({ kind }) => kind === "reject_once")?.optionId ?? OPTION_CANCEL;
@@ -224,7 +230,7 @@ export class Turn {
   }
 
   /** Sends the answer. What it leads to arrives with the events that are being followed. */
-  async #answer(call: ToolCall, optionId: string): Promise<void> {
+  async #answer(call: AskedToolCall, optionId: string): Promise<void> {
     const { client, nextId, log } = this.#host;
     const messageId = nextId();
     this.#own.add(messageId);
@@ -234,10 +240,9 @@ export class Turn {
       for await (const _received of streamMessage(client, request, this.#signal)) break;
     } catch (reason) {
       const { task } = await client.tasks.getTask({ taskId: this.#task.id }, { signal: this.#signal });
-      const isOpen =
-        task !== undefined && pendingToolCalls(task).some(({ toolCallId }) => toolCallId === call.toolCallId);
+      const isOpen = task !== undefined && pendingToolCalls(task).some((one) => isSameQuestion(one, call));
       if (isOpen) throw reason;
-      log(`the answer to tool call ${call.toolCallId} was not needed: another client answered first`);
+      log(`the answer to tool call ${call.toolCallId} did not count: the question was answered or has changed`);
     }
   }
 
@@ -251,6 +256,12 @@ export class Turn {
       if (!isTerminal(this.#task.state)) this.#stop.abort();
     }
   }
+}
+
+/** Whether two questions are the same: they look the same, and an approval of them has the same effect. */
+function isSameQuestion(one: AskedToolCall, other: AskedToolCall): boolean {
+  const digests = [one, other].map(({ shownDigest = new Uint8Array() }) => Buffer.from(shownDigest).toString("hex"));
+  return digests[0] === digests[1] && equals(ToolCallSchema, one, other);
 }
 
 /** Whether a task does nothing until its user does: it has ended, or it waits for a message. */

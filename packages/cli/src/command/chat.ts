@@ -111,7 +111,8 @@ class ChatSession {
       this.running = reduceTask(this.running, event);
       this.#io.stdout.write(this.#transcript.add(event));
     };
-    return { client: this.#client, approve, onEvent, nextId: randomUUID, clientLabel: "devtool chat" };
+    const onOutdated = (problem: string): void => this.tell(problem);
+    return { client: this.#client, approve, onEvent, onOutdated, nextId: randomUUID, clientLabel: "devtool chat" };
   }
 
   /** Continues the task of `--task`, with its open questions. */

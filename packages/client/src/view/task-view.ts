@@ -2,7 +2,6 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type AgentSettingsSchema,
-  awaitedToolCalls,
   emptyTask,
   isTerminal,
   type Message,
@@ -16,10 +15,9 @@ import {
   type SessionSettingsSchema,
   type Task,
   type TaskEvent,
-  type ToolCall,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
-import { confirmationPart, textMessage } from "../confirmation.ts";
+import { type AskedToolCall, confirmationPart, pendingToolCalls, textMessage } from "../confirmation.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
 import type { ResumeOptions } from "../resume.ts";
 import { Listeners } from "./listeners.ts";
@@ -46,7 +44,7 @@ export interface TaskSnapshot {
   /**
    * The tool calls that wait for the user's answer.
    */
-  readonly questions: readonly ToolCall[];
+  readonly questions: readonly AskedToolCall[];
   /**
    * The latest plan of the agent. Empty if it has none.
    */
@@ -148,7 +146,7 @@ export interface TaskView {
    */
   send(content: string | MessageInitShape<typeof SendMessageRequestSchema>, signal: AbortSignal): Promise<void>;
   /**
-   * Answers one of `questions`, as `confirmationPart` describes it. Resolves as `send` does.
+   * Answers one of `questions` as the snapshot shows it; see `confirmationPart`. Resolves as `send` does.
    */
   answer(toolCallId: string, optionId: string, signal: AbortSignal, changes?: AnswerChanges): Promise<void>;
   /**
@@ -268,7 +266,7 @@ class LogView implements TaskView {
     signal: AbortSignal,
     { newContent, text = "" }: AnswerChanges = {},
   ): Promise<void> {
-    const call = awaitedToolCalls(this.#task).find((asked) => asked.toolCallId === toolCallId);
+    const call = this.#snapshot.questions.find((asked) => asked.toolCallId === toolCallId);
     if (!call) {
       throw new ConnectError(`tool call "${toolCallId}" does not wait for an answer`, Code.FailedPrecondition);
     }
@@ -396,7 +394,7 @@ class LogView implements TaskView {
     return {
       task: this.#task,
       items: [...this.#earlier, ...this.#items.list(this.#task)],
-      questions: awaitedToolCalls(this.#task),
+      questions: pendingToolCalls(this.#task),
       plan: this.#plan,
       notice: this.#notice,
       unsent: this.#unsent,

@@ -6,6 +6,7 @@ import {
   isTerminal,
   type Message,
   MessageSchema,
+  type Part,
   Role,
   reduceTask,
   type SendMessageRequest,
@@ -118,7 +119,7 @@ export class Replay {
     this.#assertAsRecorded(message, exchange);
     const start = this.#log.length;
     this.#starts.set(messageId, start);
-    this.#log.push(...exchange.map((event) => withMessageId(event, messageId)));
+    this.#log.push(...exchange.map((event) => withSentMessage(event, message)));
     this.#nextEvents.resolve();
     this.#nextEvents = Promise.withResolvers();
     return BigInt(start);
@@ -163,9 +164,24 @@ export class Replay {
   #assertAsRecorded(message: Message, [first]: readonly TaskEvent[]): void {
     const recorded = first && messageIn(first);
     if (!recorded) throw new Error("an exchange must begin with a message");
-    const actual = create(MessageSchema, { parts: message.parts });
+    for (const part of message.parts) this.#assertShown(part);
+    // A client may name the question that it answers, or not.
+    const parts = message.parts.map((part) => ({ ...part, shownDigest: new Uint8Array() }));
+    const actual = create(MessageSchema, { parts });
     if (equals(MessageSchema, actual, create(MessageSchema, { parts: recorded.parts }))) return;
     throw this.reject(`the message must hold ${describeParts(recorded)}: it holds ${describeParts(message)}`);
+  }
+
+  /** Rejects an answer that names another question than its call asked last (TOOL-11). */
+  #assertShown({ content, shownDigest }: Part): void {
+    if (content.case !== "confirmation" || shownDigest.length === 0) return;
+    const { toolCallId } = content.value;
+    const asked = this.#log.findLast(
+      ({ payload }) => payload.case === "toolCall" && payload.value.toolCallId === toolCallId,
+    );
+    const { digest = new Uint8Array() } = asked?.toolCallDetail ?? {};
+    if (digest.length === shownDigest.length && digest.every((byte, index) => byte === shownDigest[index])) return;
+    throw this.reject(`the answer to ${toolCallId} has the digest of another question`, Code.FailedPrecondition);
   }
 }
 
@@ -174,10 +190,10 @@ function messageIn({ payload }: TaskEvent): Message | undefined {
   return payload.case === "message" ? payload.value : undefined;
 }
 
-function withMessageId(event: TaskEvent, messageId: string): TaskEvent {
+function withSentMessage(event: TaskEvent, { messageId, parts }: Message): TaskEvent {
   const recorded = messageIn(event);
   if (!recorded) return event;
-  const message = { ...recorded, role: Role.USER, messageId };
+  const message = { ...recorded, role: Role.USER, messageId, parts };
   const { payload } = event;
   return create(TaskEventSchema, {
     ...event,

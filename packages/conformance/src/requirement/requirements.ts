@@ -78,6 +78,11 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     untestedBecause:
       "needs a tool that asks while it runs; test/wire-docs.test.ts tests devtool's own with an MCP server",
   },
+  "TOOL-11": {
+    behaviour: "an answer that names its question is refused when the call asks another one",
+    source: "own",
+    untestedBecause: "optional for a server; test/changed-question.test.ts tests devtool's own",
+  },
   "CMD-1": { behaviour: "commands and sub-commands are listed and executed", source: "RFC, Slash commands" },
   "CMD-2": { behaviour: "a command that cannot start reports why", source: "RFC, CommandExecutionStatus" },
   "CMD-3": { behaviour: "the built-in commands exist", source: "own" },

@@ -1,6 +1,7 @@
 import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import { PART_URI } from "../extension.ts";
+import { PART_URI, SHOWN_DIGEST_URI } from "../extension.ts";
 import { type Part as A2aPart, PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import {
   AgentThoughtSchema,
@@ -40,7 +41,7 @@ export function unwrapValue({
 export function encodePart(part: Part): A2aPart | undefined {
   const written = encodeContent(part.content);
   if (!written) return undefined;
-  const metadata = { ...part.metadata, ...written.metadata, ...namesMetadata(part) };
+  const metadata = { ...part.metadata, ...written.metadata, ...namesMetadata(part), ...digestMetadata(part) };
   return Object.keys(metadata).length === 0 ? written : { ...written, metadata };
 }
 
@@ -86,6 +87,28 @@ export function splitNames(metadata: JsonObject | undefined): Pick<Part, "mediaT
   return { mediaType, fileName, metadata: Object.keys(rest).length > 0 ? rest : undefined };
 }
 
+/** Encodes the digest of the question that an answer is for as metadata. Undefined if the part has none. */
+function digestMetadata({ shownDigest }: Part): JsonObject | undefined {
+  return shownDigest.length === 0 ? undefined : { [SHOWN_DIGEST_URI]: base64Encode(shownDigest) };
+}
+
+/** Moves the digest of the question that an answer is for from the metadata to the part (TOOL-11). */
+function withShownDigest(part: Part, path: string): Part {
+  const { [SHOWN_DIGEST_URI]: encoded, ...rest } = part.metadata ?? {};
+  if (part.content.case !== "confirmation" || encoded === undefined) return part;
+  const metadata = Object.keys(rest).length > 0 ? rest : undefined;
+  return { ...part, metadata, shownDigest: decodeDigest(encoded, `${path}.metadata["${SHOWN_DIGEST_URI}"]`) };
+}
+
+function decodeDigest(encoded: JsonValue, path: string): Uint8Array {
+  const digest = typeof encoded === "string" && DIGEST.test(encoded) ? base64Decode(encoded) : undefined;
+  if (digest) return digest;
+  throw new WireError(path, quote(encoded), "is not a SHA-256 in base64: copy toolCallDetail.digest of the question");
+}
+
+/** 32 bytes in base64 or base64url. */
+const DIGEST = /^[\w+/-]{43}=?$/;
+
 /** Renders a citation as text, for clients that do not know the message. */
 export function citationText({ title, uri, license }: Citation): string {
   const named = [title, uri && (title ? `<${uri}>` : uri), license && `(${license})`].filter((word) => word !== "");
@@ -119,7 +142,10 @@ export function decodePart(part: A2aPart, kind: Kind, path: string): Part {
 /** Decodes a part and its metadata. `readData` decodes objects in data parts. */
 export function decodePartWith(part: A2aPart, path: string, readData: (data: JsonObject) => Part["content"]): Part {
   const found = unwrapValue(part);
-  if (!found) return create(PartSchema, { content: decodeContent(part, path, readData), ...splitNames(part.metadata) });
+  if (!found) {
+    const content = decodeContent(part, path, readData);
+    return withShownDigest(create(PartSchema, { content, ...splitNames(part.metadata) }), path);
+  }
   const value = fromJson(ValueSchema, found.value);
   return create(PartSchema, { content: { case: "dataValue", value }, ...splitNames(found.metadata) });
 }

@@ -57,7 +57,8 @@ function rfcPart(part: JsonValue): JsonValue {
   if (!isObject(part) || !isObject(data) || !isAnswer(part)) return part;
   const content = { case: "confirmation", value: decodeConfirmation(data) } as const;
   const written = encodePart(create(PartSchema, { content }));
-  return written ? toJson(A2aPartSchema, written) : part;
+  if (!written) return part;
+  return { ...objectOrEmpty(toJson(A2aPartSchema, written)), ...defined({ metadata: part.metadata }) };
 }
 
 function isAnswer(part: JsonValue): boolean {

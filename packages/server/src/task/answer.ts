@@ -10,6 +10,7 @@ import {
   isTerminal,
   type Message,
   OPTION_MODIFY_WITH_EDITOR,
+  type Part,
   type Task,
   TaskState,
   type ToolCall,
@@ -38,6 +39,7 @@ export function answeredCalls(task: Task, message: Message, clientLabel: string 
     if (ids.has(toolCallId)) throw invalid("tool_call_id", toolCallId, "is answered twice in one message");
     ids.add(toolCallId);
   }
+  for (const part of message.parts) assertShownQuestion(task, part);
   return confirmations.map((confirmation) => {
     const { selectedOptionId } = confirmation;
     const awaited = findAwaitedCall(task, confirmation);
@@ -84,6 +86,22 @@ function findAwaitedCall(task: Task, { toolCallId }: ToolCallConfirmation): Tool
   throw new DevtoolError(`tool call ${JSON.stringify(toolCallId)} ${problem}`, Code.FailedPrecondition, {
     details: { field: "tool_call_id", value: toolCallId },
   });
+}
+
+/** Throws for an answer to another question than the call asks now (TOOL-11). An answer without a digest is for any. */
+function assertShownQuestion(task: Task, { content, shownDigest }: Part): void {
+  if (shownDigest.length === 0) return;
+  if (content.case !== "confirmation") {
+    throw invalid("shown_digest", "", "is set for a part that answers no tool call", "leave it out");
+  }
+  const { toolCallId } = findAwaitedCall(task, content.value);
+  const { digest } = findToolCallDetail(task, toolCallId) ?? {};
+  if (digest && Buffer.compare(digest, shownDigest) === 0) return;
+  throw new DevtoolError(
+    `tool call ${quoted(toolCallId)} asks about something else than was shown: its question has changed`,
+    Code.FailedPrecondition,
+    { remedy: "read the question again and answer it", details: { field: "shown_digest", value: toolCallId } },
+  );
 }
 
 /** Throws for an option that the call does not offer, and for content of a file where none fits or it is missing. */

@@ -1,0 +1,170 @@
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { type AskedToolCall, confirmationPart, createDevtoolClient, pendingToolCalls } from "@devtool/client";
+import { createA2aTransport } from "@devtool/client/a2a";
+
+import { SHOWN_DIGEST_URI, type Task } from "@devtool/schema";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Conversation } from "./audit/conversation.ts";
+import { type ServerProcess, startServing } from "./crash/server-process.ts";
+
+const LIMIT_MS = 60_000;
+const signal = AbortSignal.timeout(LIMIT_MS * 5);
+const CHANGED = { code: Code.FailedPrecondition, rawMessage: expect.stringContaining("its question has changed") };
+
+describe("an answer to a question that has changed (TOOL-11)", { timeout: LIMIT_MS }, () => {
+  let base: string;
+  let workspace: string;
+  let server: ServerProcess;
+  beforeEach(() => {
+    base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-changed-")));
+    workspace = join(base, "workspace");
+    mkdirSync(workspace);
+  });
+  afterEach(async () => {
+    await server.kill();
+    rmSync(base, { recursive: true });
+  });
+
+  it("is refused after kill -9 and a change of the file: nothing runs, and the question stays", async () => {
+    const { shown, asked } = await askTwice();
+    await expect(user().answerTo(shown, lastQuestion(shown), "proceed_once")).rejects.toMatchObject(CHANGED);
+    const still = await read(shown.id);
+    expect([pendingToolCalls(still), content()]).toEqual([pendingToolCalls(asked), "theirs"]);
+    await user().answer(still, "proceed_once");
+    expect(content()).toBe("good");
+  });
+
+  it("cannot decline what was not shown either", async () => {
+    const { shown } = await askTwice();
+    await expect(user().answerTo(shown, lastQuestion(shown), "cancel")).rejects.toMatchObject(CHANGED);
+    expect(pendingToolCalls(await read(shown.id))).toHaveLength(1);
+  });
+
+  it("counts for what is asked then if it has no digest, as that of plain clients (the control)", async () => {
+    const { shown } = await askTwice();
+    await user().answerTo(shown, withoutDigest(lastQuestion(shown)), "proceed_once");
+    expect(content()).toBe("good");
+  });
+
+  it.each([
+    ["0.3", (digest: string, call: string) => answerV03(digest, call)],
+    ["1.0", (digest: string, call: string) => answerV1(digest, call)],
+    ["0.3 in the dialect of Gemini CLI", (digest: string, call: string) => answerGeminiCli(digest, call)],
+  ])("is refused over A2A %s", async (_, bodyOf) => {
+    const { shown, asked } = await askTwice();
+    const [before, after] = [shown, asked].map(digestOf);
+    const { toolCallId } = lastQuestion(shown);
+    expect(await bodyOf(before ?? "", toolCallId)(shown)).toMatchObject({
+      error: { message: expect.stringContaining("its question has changed") },
+    });
+    expect(await bodyOf("x", toolCallId)(shown)).toMatchObject({ error: { code: -32602 } });
+    expect(content()).toBe("theirs");
+    expect(await bodyOf(after ?? "", toolCallId)(shown)).toHaveProperty("result");
+    expect(content()).toBe("good");
+  });
+
+  it.each(["0.3", "1.0"] as const)("is refused over A2A %s, where our client sends its digest too", async (version) => {
+    const { shown } = await askTwice();
+    const options = { url: server.info.url, token: server.info.token, protocolVersion: version };
+    const client = createDevtoolClient(createA2aTransport(options));
+    const message = { messageId: crypto.randomUUID(), parts: [confirmationPart(lastQuestion(shown), "proceed_once")] };
+    const sending = client.tasks.sendMessage({ message, taskId: shown.id }, { signal });
+    await expect(sending).rejects.toThrow("its question has changed");
+    expect(content()).toBe("theirs");
+  });
+
+  it("is refused when another client has edited the proposal", async () => {
+    writeFileSync(join(workspace, "a.txt"), "theirs");
+    server = await serve();
+    const shown = await user().start("write a.txt good");
+    const edited = await user().answer(shown, "modify_with_editor", "better");
+    await expect(user().answerTo(shown, lastQuestion(shown), "proceed_once")).rejects.toMatchObject(CHANGED);
+    expect(content()).toBe("theirs");
+    await user().answer(edited, "proceed_once");
+    expect(content()).toBe("better");
+  });
+
+  /**
+   * Has the agent ask about two files, ends it with kill -9 and changes the second file. The answer about the first
+   * has the agent ask again about the second, under the same id.
+   */
+  async function askTwice(): Promise<{ readonly shown: Task; readonly asked: Task }> {
+    writeFileSync(join(workspace, "a.txt"), "old");
+    server = await serve();
+    const shown = await user().start("write b.txt good\nwrite a.txt good");
+    await server.kill();
+    writeFileSync(join(workspace, "a.txt"), "theirs");
+    server = await serve();
+    const [first] = pendingToolCalls(shown);
+    await user().answerTo(shown, first ?? expect.unreachable(), "proceed_once");
+    await expect.poll(async () => digestOf(await read(shown.id)), { timeout: LIMIT_MS }).not.toBe(digestOf(shown));
+    return { shown, asked: await read(shown.id) };
+  }
+
+  function answerV03(digest: string, call: string) {
+    return answerWith(digest, { tool_call_id: call, selected_option_id: "proceed_once" });
+  }
+
+  function answerGeminiCli(digest: string, call: string) {
+    return answerWith(digest, { callId: call, outcome: "proceed_once" });
+  }
+
+  function answerWith(digest: string, data: JsonObject) {
+    const parts = [{ kind: "data", data, metadata: { [SHOWN_DIGEST_URI]: digest } }];
+    return ({ id }: Task) =>
+      post("message/send", {
+        message: { kind: "message", role: "user", messageId: crypto.randomUUID(), parts, taskId: id },
+      });
+  }
+
+  function answerV1(digest: string, call: string) {
+    const data = { tool_call_id: call, selected_option_id: "proceed_once" };
+    const parts = [{ data, mediaType: "application/json", metadata: { [SHOWN_DIGEST_URI]: digest } }];
+    return ({ id }: Task) =>
+      post("SendMessage", { message: { role: "ROLE_USER", messageId: crypto.randomUUID(), parts, taskId: id } }, "1.0");
+  }
+
+  async function post(method: string, params: unknown, version?: string): Promise<unknown> {
+    const { url, token } = server.info;
+    const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const named = version === undefined ? headers : { ...headers, "A2A-Version": version };
+    return (await fetch(url, { method: "POST", headers: named, body })).json();
+  }
+
+  function serve(): Promise<ServerProcess> {
+    return startServing(["--data", join(base, "data"), "--workspace", workspace], { ...process.env, HOME: base });
+  }
+
+  function user(): Conversation {
+    return new Conversation(server.info, signal);
+  }
+
+  async function read(taskId: string): Promise<Task> {
+    const { task } = await user().client.tasks.getTask({ taskId }, { signal });
+    return task ?? expect.unreachable();
+  }
+
+  function content(): string {
+    return readFileSync(join(workspace, "a.txt"), "utf8");
+  }
+});
+
+/** Returns the digest of what a task asks last. */
+function digestOf(task: Task): string {
+  return Buffer.from(pendingToolCalls(task).at(-1)?.shownDigest ?? []).toString("base64");
+}
+
+/** Returns what a client still shows that has seen nothing of the task since it asked: the question about `a.txt`. */
+function lastQuestion(task: Task): AskedToolCall {
+  return pendingToolCalls(task).at(-1) ?? expect.unreachable();
+}
+
+/** Returns a question as clients have it that know no digests. */
+function withoutDigest({ shownDigest: _, ...call }: AskedToolCall): AskedToolCall {
+  return call;
+}
