@@ -100,6 +100,41 @@ describe("a list of sessions", () => {
     expect(idsOf(list.snapshot())).toEqual(ids.toReversed());
   });
 
+  it("shows the tasks that its filter selects, those that enter it, and not those that leave it", async () => {
+    const one = await send("text keep");
+    await send("text else");
+    await following({ filter: { titleContains: "KEEP" } }, async (list) => {
+      await until(list, ({ isLoaded }) => isLoaded);
+      expect(idsOf(list.snapshot())).toEqual([one]);
+      await list.rename(one, "gone", soon());
+      await until(list, ({ sessions }) => sessions.length === 0);
+      await list.rename(one, "keep again", soon());
+      await until(list, ({ sessions }) => sessions[0]?.title === "keep again");
+    });
+  });
+
+  it("forgets an older task that leaves its filter, while it follows and while it does not", async () => {
+    const ids = [await send("text keep 1"), await send("text keep 2"), await send("text keep 3")];
+    const [one = "", two = ""] = ids;
+    const list = createSessionList(client, { pageSize: 1, filter: { titleContains: "keep" } });
+    const loadAll = async (): Promise<void> => {
+      while (list.snapshot().hasMore) await list.loadMore(soon());
+    };
+    await followed(list, async () => {
+      await until(list, ({ isLoaded }) => isLoaded);
+      await loadAll();
+      expect(idsOf(list.snapshot())).toEqual(ids.toReversed());
+      await list.rename(one, "gone", soon());
+      await until(list, ({ sessions }) => sessions.length === 2);
+    });
+    await list.rename(two, "gone", soon());
+    await followed(list, async () => {
+      await until(list, ({ sessions }) => sessions.length === 1);
+      await loadAll();
+      expect(idsOf(list.snapshot())).toEqual(ids.slice(2));
+    });
+  });
+
   it("is the list of the server, whatever connections are cut", async () => {
     let cuts = 0;
     await using proxy = await startCuttingProxy(

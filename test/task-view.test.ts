@@ -160,6 +160,18 @@ describe("a view of a task", () => {
     await sent;
   });
 
+  it("renames a task, also one that has ended", async () => {
+    const view = createTaskView(client, { clientLabel: "test" });
+    await expect(view.rename("x", soon())).rejects.toMatchObject({ code: Code.FailedPrecondition });
+    await view.send("text One.", soon());
+    await view.rename(" Other words\n", soon());
+    const { task } = view.snapshot();
+    expect(task).toMatchObject({ title: "Other words", state: TaskState.COMPLETED });
+    await view.send("text Two.", soon());
+    expect(view.snapshot().task.title).toBe("Other words");
+    await expect(view.rename("\n", soon())).rejects.toMatchObject({ code: Code.InvalidArgument });
+  });
+
   it("starts its task in the session that it was given", async () => {
     const contextId = crypto.randomUUID();
     const view = createTaskView(client, { session: { contextId, sessionSettings: { allowedTools: ["read_file"] } } });

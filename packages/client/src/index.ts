@@ -14,6 +14,7 @@ export type { PlanStep } from "./view/plan.ts";
 export type { Schedule } from "./view/schedule.ts";
 export {
   createSessionList,
+  type SessionFilter,
   type SessionList,
   type SessionListOptions,
   type SessionListSnapshot,

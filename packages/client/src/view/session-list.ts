@@ -1,6 +1,6 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
-import type { TaskSummary, WatchTasksResponse } from "@devtool/schema";
+import type { TaskState, TaskSummary, WatchTasksResponse } from "@devtool/schema";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { callWithRetry, type ResumeOptions, repeatStream } from "../resume.ts";
 import { Listeners } from "./listeners.ts";
@@ -40,6 +40,12 @@ export interface SessionListSnapshot {
  */
 export interface SessionListOptions extends Omit<ResumeOptions, "onLost"> {
   /**
+   * Which tasks to show.
+   *
+   * Default: all of the caller's.
+   */
+  readonly filter?: SessionFilter;
+  /**
    * The number of tasks to read at first, and with each `loadMore`: 1 to 100.
    *
    * Default: 50.
@@ -49,6 +55,35 @@ export interface SessionListOptions extends Omit<ResumeOptions, "onLost"> {
    * When listeners are notified of changes, as for `createTaskView`.
    */
   readonly schedule?: Schedule;
+  /**
+   * What the program calls itself, for people: at most 64 visible characters. It is recorded with
+   * each new title.
+   *
+   * Default: nothing.
+   */
+  readonly clientLabel?: string;
+}
+
+/**
+ * Selects tasks of the caller. Fields that are missing or empty select all.
+ */
+export interface SessionFilter {
+  /**
+   * Only tasks in this state.
+   */
+  readonly state?: TaskState;
+  /**
+   * Only tasks of the agent with this name.
+   */
+  readonly agent?: string;
+  /**
+   * Only tasks in this workspace: its absolute path, as `TaskSummary` has it.
+   */
+  readonly workspacePath?: string;
+  /**
+   * Only tasks whose title contains this text, in upper or lower case.
+   */
+  readonly titleContains?: string;
 }
 
 /**
@@ -75,6 +110,11 @@ export interface SessionList {
    * Adds older tasks to the list.
    */
   loadMore(signal: AbortSignal): Promise<void>;
+  /**
+   * Gives a task another title: at most 80 characters on one line. Resolves when the server has
+   * it; the snapshot shows it when `follow` has read it.
+   */
+  rename(taskId: string, title: string, signal: AbortSignal): Promise<void>;
 }
 
 /**
@@ -93,23 +133,36 @@ export function createSessionList(client: DevtoolClient, options: SessionListOpt
 class WatchedList implements SessionList {
   readonly #client: DevtoolClient;
   readonly #pageSize: number;
+  readonly #filter: SessionFilter;
+  readonly #clientLabel: string;
   readonly #resume: ResumeOptions;
   readonly #listeners: Listeners;
   #tasks: ReadonlyMap<string, TaskSummary> = new Map();
+  /**
+   * The ids of those tasks that the filter does not select any more. They are kept because an older
+   * page may still show them.
+   */
+  readonly #excluded = new Set<string>();
   #isLoaded = false;
   #hasMore = false;
   /**
    * The token of the page that `loadMore` reads next.
    */
   #nextPage = "";
+  /**
+   * How often the list has begun anew, without what it had.
+   */
+  #startedAnew = 0;
   #lost: ConnectError | undefined;
   #error: ConnectError | undefined;
   #snapshot: SessionListSnapshot;
 
   constructor(client: DevtoolClient, options: SessionListOptions) {
-    const { pageSize = 50, schedule = scheduleFrame } = options;
+    const { pageSize = 50, filter = {}, clientLabel = "", schedule = scheduleFrame } = options;
     this.#client = client;
     this.#pageSize = pageSize;
+    this.#filter = filter;
+    this.#clientLabel = clientLabel;
     const onLost = (error: ConnectError): void => {
       this.#lost = error;
       this.#listeners.change();
@@ -130,8 +183,8 @@ class WatchedList implements SessionList {
     this.#error = undefined;
     try {
       const open = (limit: AbortSignal) => this.#watch(limit);
-      for await (const { task } of repeatStream(open, this.#resume, signal)) {
-        if (task) this.#put([task]);
+      for await (const { task, excluded } of repeatStream(open, this.#resume, signal)) {
+        if (task) this.#put([task], excluded ? [task.id] : []);
       }
     } catch (reason) {
       if (signal.aborted) return;
@@ -147,14 +200,21 @@ class WatchedList implements SessionList {
   async loadMore(signal: AbortSignal): Promise<void> {
     const { size } = this.#tasks;
     do {
-      const request = { pageSize: this.#pageSize, pageToken: this.#nextPage };
+      const start = this.#startedAnew;
+      const request = { ...this.#filter, pageSize: this.#pageSize, pageToken: this.#nextPage };
       const list = (limit: AbortSignal) => this.#client.tasks.listTasks(request, { signal: limit });
       const { tasks, nextPageToken } = await callWithRetry(list, this.#resume, signal);
+      // The page belongs to a list that is no more.
+      if (start !== this.#startedAnew) break;
       this.#nextPage = nextPageToken;
       this.#hasMore = nextPageToken !== "";
       this.#put(tasks);
     } while (this.#hasMore && this.#tasks.size === size);
     this.#listeners.flush();
+  }
+
+  async rename(taskId: string, title: string, signal: AbortSignal): Promise<void> {
+    await this.#client.tasks.renameTask({ taskId, title, clientLabel: this.#clientLabel }, { signal });
   }
 
   /**
@@ -163,7 +223,8 @@ class WatchedList implements SessionList {
   async *#watch(signal: AbortSignal): AsyncIterable<WatchTasksResponse> {
     const start: TaskSummary[] = [];
     let isStarted = false;
-    for await (const response of this.#client.tasks.watchTasks({ snapshotSize: this.#pageSize }, { signal })) {
+    const request = { ...this.#filter, snapshotSize: this.#pageSize };
+    for await (const response of this.#client.tasks.watchTasks(request, { signal })) {
       if (this.#lost) this.#listeners.change();
       this.#lost = undefined;
       if (isStarted) yield response;
@@ -178,12 +239,16 @@ class WatchedList implements SessionList {
    * Takes over the tasks at the start of a stream.
    *
    * They are the last changed first. So if one of them has not changed since an earlier stream, the
-   * older ones have not either. Otherwise others may have changed that the stream does not name.
+   * older ones have not either. Otherwise others may have changed that the stream does not name. With
+   * a filter they may always have: it does not name those that the filter does not select any more.
    */
   #start(tasks: readonly TaskSummary[]): void {
+    const isFiltered = Object.values(this.#filter).some(Boolean);
     const isConnected = tasks.some((task) => sequenceOf(this.#tasks.get(task.id)) === sequenceOf(task));
-    if (!isConnected) {
+    if (isFiltered || !isConnected) {
+      this.#startedAnew++;
       this.#tasks = new Map();
+      this.#excluded.clear();
       this.#nextPage = "";
       this.#hasMore = tasks.length >= this.#pageSize;
     }
@@ -191,15 +256,24 @@ class WatchedList implements SessionList {
     this.#put(tasks);
   }
 
-  #put(tasks: readonly TaskSummary[]): void {
+  /**
+   * Takes over the tasks that are newer than those of the list.
+   *
+   * @param excluded the ids of those among them that the filter does not select
+   */
+  #put(tasks: readonly TaskSummary[], excluded: readonly string[] = []): void {
     const newer = tasks.filter((task) => sequenceOf(task) > sequenceOf(this.#tasks.get(task.id)));
+    for (const { id } of newer) {
+      if (excluded.includes(id)) this.#excluded.add(id);
+      else this.#excluded.delete(id);
+    }
     this.#tasks = new Map([...this.#tasks, ...newer.map((task) => [task.id, task] as const)]);
     this.#listeners.change();
   }
 
   #takeSnapshot(): SessionListSnapshot {
     return {
-      sessions: [...this.#tasks.values()].sort(compareByChange),
+      sessions: [...this.#tasks.values()].filter(({ id }) => !this.#excluded.has(id)).sort(compareByChange),
       isLoaded: this.#isLoaded,
       hasMore: this.#hasMore,
       lost: this.#lost,

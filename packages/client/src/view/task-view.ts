@@ -153,6 +153,11 @@ export interface TaskView {
    * Cancels the task. Resolves when the snapshot shows that it has ended.
    */
   cancel(signal: AbortSignal): Promise<void>;
+  /**
+   * Gives the task another title: at most 80 characters on one line. The task may have ended.
+   * Resolves when the snapshot shows the title.
+   */
+  rename(title: string, signal: AbortSignal): Promise<void>;
 }
 
 /**
@@ -287,6 +292,17 @@ class LogView implements TaskView {
     } finally {
       this.#listeners.flush();
     }
+  }
+
+  async rename(title: string, signal: AbortSignal): Promise<void> {
+    const { taskId } = this.#reader;
+    if (taskId === "") throw new ConnectError("there is no task to rename", Code.FailedPrecondition);
+    const { clientLabel = "" } = this.#options;
+    const { task } = await this.#client.tasks.renameTask({ taskId, title, clientLabel }, { signal });
+    // The event comes later, and not before the next message if the task has ended.
+    if (task && task.sequence >= this.#task.sequence) this.#task = { ...this.#task, title: task.title };
+    this.#listeners.change();
+    this.#listeners.flush();
   }
 
   #requestOf(content: string | MessageInitShape<typeof SendMessageRequestSchema>): SendMessageRequest {

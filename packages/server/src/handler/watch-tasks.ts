@@ -41,7 +41,9 @@ export async function* watchTasks(
   for (const task of tasks) yield { task: summaryOf(task), snapshotComplete: false };
   yield { snapshotComplete: true };
   const listed = new Map(tasks.map(({ last }) => [last.taskId, last.sequence]));
-  const shown = new Set(listed.keys());
+  // Whether the client has a task, by its id. Beyond a full snapshot it may have others, from ListTasks.
+  const shown = new Map(tasks.map(({ last }) => [last.taskId, true]));
+  const mayHaveOthers = tasks.length === limit;
   const left = new AbortController();
   if (changes) void others?.follow(changes, watch, AbortSignal.any([left.signal, context.signal]));
   try {
@@ -50,10 +52,10 @@ export async function* watchTasks(
       // A change of this server may be found in the store as well.
       if (sequence <= (listed.get(taskId) ?? 0n)) continue;
       listed.set(taskId, sequence);
-      const matches = isSelected(filter, task);
-      if (matches) shown.add(taskId);
-      else if (!shown.delete(taskId)) continue;
-      yield { task: summaryOf(task), snapshotComplete: true, excluded: !matches };
+      const excluded = !isSelected(filter, task);
+      if (excluded && !(shown.get(taskId) ?? mayHaveOthers)) continue;
+      shown.set(taskId, !excluded);
+      yield { task: summaryOf(task), snapshotComplete: true, excluded };
     }
   } finally {
     left.abort();

@@ -1234,8 +1234,12 @@ export type WatchTasksResponse = Message<"devtool.v1alpha.WatchTasksResponse"> &
   snapshotComplete: boolean;
 
   /**
-   * Whether the task matched the filters of the request earlier in this stream
-   * and does not any more. It is sent once like this.
+   * Whether the task does not match the filters of the request any more. It is
+   * sent once like this.
+   *
+   * The client may have further tasks from ListTasks if those at the start were
+   * as many as `snapshot_size` allows. Then any task that changes and does not
+   * match is sent once like this, also one that never matched.
    *
    * @generated from field: bool excluded = 3;
    */
@@ -1265,8 +1269,12 @@ export type WatchTasksResponseJson = {
   snapshotComplete?: boolean;
 
   /**
-   * Whether the task matched the filters of the request earlier in this stream
-   * and does not any more. It is sent once like this.
+   * Whether the task does not match the filters of the request any more. It is
+   * sent once like this.
+   *
+   * The client may have further tasks from ListTasks if those at the start were
+   * as many as `snapshot_size` allows. Then any task that changes and does not
+   * match is sent once like this, also one that never matched.
    *
    * @generated from field: bool excluded = 3;
    */
