@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, confirmationPart, createDevtoolClient, textMessage } from "@devtool/client";
 import { type CodexOptions, codexAgent } from "@devtool/codex";
@@ -20,6 +21,7 @@ import {
 } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { LEFT_TO_DEEP } from "./depth.ts";
 
 const VERSION = "0.169.0";
 const names = JSON.parse(readFileSync(PROTOCOL_NAMES, "utf8"));
@@ -86,7 +88,9 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
     }
   });
 
-  it("writes no file in a turn that a later message narrows, and writes again after it", async () => {
+  // Once, in a CI run whose other peers had the processors, no turn wrote its file: the results that Codex gave are in the failure now.
+  const narrows = `writes no file in a turn that a later message narrows, and writes again after it${LEFT_TO_DEEP}`;
+  it.skipIf(LEFT_TO_DEEP !== "")(narrows, async () => {
     await server.close();
     await start({ approvalMode: ApprovalMode.YOLO });
     const turns = [
@@ -95,14 +99,17 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
       ["three.txt", ApprovalMode.YOLO],
     ] as const;
     let taskId = "";
+    const results: unknown[] = [];
     for (const [file, approvalMode] of turns) {
       const prompt = `call exec_command ${JSON.stringify({ cmd: `echo ran > ${file}` })}\nsay All done.`;
       const message = textMessage(file, prompt);
       const task = await exchange({ message, taskId, sessionSettings: { approvalMode } });
       expect(task.state).toBe(TaskState.COMPLETED);
       taskId = task.id;
+      results.push(callsIn(task).map(({ status, result }) => [ToolCallStatus[status], result.value]));
     }
-    expect(turns.map(([file]) => existsSync(join(workspace, file)))).toEqual([true, false, true]);
+    const written = turns.map(([file]) => existsSync(join(workspace, file)));
+    expect(written, inspect(results, { depth: 5 })).toEqual([true, false, true]);
   });
 
   it("goes on when a rule answers in place of the user", async () => {

@@ -9,6 +9,9 @@ export const DEPTH: Depth = readDepth(process.env.DEVTOOL_DEPTH ?? "quick");
 /** Appended to the name of a test that a quick run leaves out: why it is skipped. Empty in other runs. */
 export const LEFT_TO_CI: string = DEPTH === "quick" ? " (skipped: .ci/run plays it)" : "";
 
+/** Appended to the name of a test that only the deep tier plays: why it is skipped. Empty in that tier. */
+export const LEFT_TO_DEEP: string = DEPTH === "deep" ? "" : " (skipped: pnpm test:deep plays it)";
+
 /** How many rounds a test plays at each depth. The environment variable that is named sets another number. */
 export function roundsOf(variable: string, rounds: Readonly<Record<Depth, number>>): number {
   const set = process.env[variable];

@@ -1,5 +1,12 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { confirmationPart, type DevtoolClient, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
+import {
+  type AskedToolCall,
+  confirmationPart,
+  type DevtoolClient,
+  pendingToolCalls,
+  streamMessage,
+  textMessage,
+} from "@devtool/client";
 import {
   emptyTask,
   type Message,
@@ -44,7 +51,7 @@ export class Conversation {
   }
 
   /** The calls that wait for an answer. */
-  get asked(): ToolCall[] {
+  get asked(): AskedToolCall[] {
     return pendingToolCalls(this.task);
   }
 
