@@ -2,14 +2,24 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
-import { type AskedToolCall, confirmationPart, createDevtoolClient, pendingToolCalls } from "@devtool/client";
+import { Code, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import {
+  type AskedToolCall,
+  bearerInterceptor,
+  confirmationPart,
+  createDevtoolClient,
+  pendingToolCalls,
+} from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
-
 import { SHOWN_DIGEST_URI, type Task } from "@devtool/schema";
+import { ReviewDecision, type SessionEvent, SessionService } from "@devtool/schema/codex";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Conversation } from "./audit/conversation.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
+import { ClientStream } from "./sq-eq/client-stream.ts";
+
+type ApplyPatchApprovalRequest = Extract<SessionEvent["msg"], { case: "applyPatchApprovalRequest" }>["value"];
 
 const LIMIT_MS = 60_000;
 const signal = AbortSignal.timeout(LIMIT_MS * 5);
@@ -85,6 +95,43 @@ describe("an answer to a question that has changed (TOOL-11)", { timeout: LIMIT_
     await expect(user().answerTo(shown, lastQuestion(shown), "proceed_once")).rejects.toMatchObject(CHANGED);
     expect(content()).toBe("theirs");
     await user().answer(edited, "proceed_once");
+    expect(content()).toBe("better");
+  });
+
+  it("comes again in a stream of Codex's queues, where the old answer is refused and the new one counts", async () => {
+    writeFileSync(join(workspace, "a.txt"), "theirs");
+    server = await serve();
+    const { url, token } = server.info;
+    const interceptors = [bearerInterceptor(token)];
+    const transport = createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors });
+    const stream = new ClientStream((requests) =>
+      createClient(SessionService, transport).openSession(requests, { signal }),
+    );
+    const approve = (id: string, { callId, digest }: ApplyPatchApprovalRequest) =>
+      stream.submit(id, {
+        case: "patchApproval",
+        value: { callId, decision: ReviewDecision.APPROVED, shownDigest: digest },
+      });
+    stream.submit("i0", { case: "configureSession", value: {} });
+    const items = [{ content: { case: "text", value: "write a.txt good" } as const }];
+    stream.submit("i1", { case: "userInput", value: { items } });
+    const configured = await stream.until("sessionConfigured");
+    const shown = questionIn(await stream.until("applyPatchApprovalRequest"));
+    const taskId = configured.msg.case === "sessionConfigured" ? configured.msg.value.sessionId : "";
+    await user().answer(await read(taskId), "modify_with_editor", "better");
+    const asked = questionIn(await stream.until("applyPatchApprovalRequest"));
+    expect([shown.change?.newContent, asked.change?.newContent]).toEqual(["good", "better"]);
+    approve("i2", shown);
+    const { msg } = await stream.until("error");
+    expect(msg.value).toMatchObject({
+      code: "failed_precondition",
+      field: "patch_approval.shown_digest",
+      message: expect.stringContaining("its question has changed"),
+    });
+    expect(content()).toBe("theirs");
+    approve("i3", asked);
+    stream.end();
+    await stream.rest();
     expect(content()).toBe("better");
   });
 
@@ -167,4 +214,9 @@ function lastQuestion(task: Task): AskedToolCall {
 /** Returns a question as clients have it that know no digests. */
 function withoutDigest({ shownDigest: _, ...call }: AskedToolCall): AskedToolCall {
   return call;
+}
+
+/** Returns the question about a file that an event of a session shows. */
+function questionIn({ msg }: SessionEvent): ApplyPatchApprovalRequest {
+  return msg.case === "applyPatchApprovalRequest" ? msg.value : expect.unreachable();
 }

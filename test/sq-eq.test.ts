@@ -1,25 +1,16 @@
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor } from "@devtool/client";
 import { codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
-import {
-  type OpenSessionResponse,
-  ReviewDecision,
-  type SessionEvent,
-  SessionService,
-  type Submission,
-  SubmissionSchema,
-} from "@devtool/schema/codex";
+import { ReviewDecision, type SessionEvent, SessionService } from "@devtool/schema/codex";
 import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createIssuer } from "./auth/issuer.ts";
-
-type Op = NonNullable<MessageInitShape<typeof SubmissionSchema>["op"]>;
+import { ClientStream, type Op } from "./sq-eq/client-stream.ts";
 
 describe("a session in the shape of Codex's queues", () => {
   let directory: string;
@@ -287,75 +278,19 @@ describe("a session in the shape of Codex's queues", () => {
   }
 
   /** Opens a stream and configures its session. */
-  function open(configuration: Configuration = {}, wire: Wire = {}): Stream {
+  function open(configuration: Configuration = {}, wire: Wire = {}): ClientStream {
     const stream = connect(wire);
     stream.submit("configure", { case: "configureSession", value: configuration });
     return stream;
   }
 
-  function connect({ wire, token = server.token }: Wire = {}): Stream {
+  function connect({ wire, token = server.token }: Wire = {}): ClientStream {
     const options = { baseUrl: server.url, interceptors: [bearerInterceptor(token)] };
     const transport =
       wire === "grpc" ? createGrpcTransport(options) : createConnectTransport({ ...options, httpVersion: "2" });
-    return new Stream((submissions) => createClient(SessionService, transport).openSession(submissions));
+    return new ClientStream((submissions) => createClient(SessionService, transport).openSession(submissions));
   }
 });
-
-/** The client's side of a stream. */
-class Stream {
-  readonly #waiting: Submission[] = [];
-  readonly #events: AsyncIterator<OpenSessionResponse>;
-  #hasEnded = false;
-  #wake = Promise.withResolvers<void>();
-
-  constructor(call: (requests: AsyncIterable<{ submission: Submission }>) => AsyncIterable<OpenSessionResponse>) {
-    this.#events = call(this.#requests())[Symbol.asyncIterator]();
-  }
-
-  submit(id: string, op: Op): void {
-    this.#waiting.push(create(SubmissionSchema, { id, op }));
-    this.#wake.resolve();
-  }
-
-  end(): void {
-    this.#hasEnded = true;
-    this.#wake.resolve();
-  }
-
-  async next(): Promise<SessionEvent | undefined> {
-    const { done, value } = await this.#events.next();
-    return done ? undefined : value.event;
-  }
-
-  async until(wanted: SessionEvent["msg"]["case"]): Promise<SessionEvent> {
-    for (;;) {
-      const event = await this.next();
-      if (!event) throw new Error(`the stream ended without ${wanted}`);
-      if (event.msg.case === wanted) return event;
-    }
-  }
-
-  async take(count: number): Promise<SessionEvent[]> {
-    const taken: SessionEvent[] = [];
-    while (taken.length < count) taken.push(await this.until("error"));
-    return taken;
-  }
-
-  async rest(): Promise<SessionEvent[]> {
-    const events: SessionEvent[] = [];
-    for (let event = await this.next(); event; event = await this.next()) events.push(event);
-    return events;
-  }
-
-  async *#requests(): AsyncIterable<{ submission: Submission }> {
-    for (;;) {
-      for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) yield { submission: next };
-      if (this.#hasEnded) return;
-      await this.#wake.promise;
-      this.#wake = Promise.withResolvers();
-    }
-  }
-}
 
 function input(text: string): Op {
   return { case: "userInput", value: { items: [{ content: { case: "text", value: text } }] } };

@@ -32,7 +32,12 @@ export const OPS: Readonly<Record<NonNullable<OpCase>, string>> = {
 /** Returns an error with the fields of submissions in place of those of other requests. */
 export function inClientsWords(reason: unknown, op: OpCase): unknown {
   const name = op === undefined ? "op" : OPS[op];
-  const ofOp = { tool_call_id: "call_id", selected_option_id: "option_id", decision: "decision" };
+  const ofOp = {
+    tool_call_id: "call_id",
+    selected_option_id: "option_id",
+    decision: "decision",
+    shown_digest: "shown_digest",
+  };
   const inOp = Object.entries(ofOp).map(([field, own]) => [field, `${name}.${own}`]);
   return withFieldNames(reason, { ...FIELDS, ...Object.fromEntries(inOp) });
 }

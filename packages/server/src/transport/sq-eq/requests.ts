@@ -49,7 +49,7 @@ export function answerRequest(id: string, op: Answer, task: Task): SendMessageRe
     throw invalid(field, selectedOptionId, "is not offered", `choose ${options.join(", ")}`);
   }
   const value = { toolCallId: callId, selectedOptionId };
-  const parts: PartInit[] = [{ content: { case: "confirmation", value } }];
+  const parts: PartInit[] = [{ content: { case: "confirmation", value }, shownDigest: op.value.shownDigest }];
   if (op.case === "userInputAnswer" && op.value.text !== "")
     parts.push({ content: { case: "text", value: op.value.text } });
   return create(SendMessageRequestSchema, {

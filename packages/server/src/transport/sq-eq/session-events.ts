@@ -29,6 +29,8 @@ export class SessionEvents {
   #id = "";
   #isWorking = false;
   readonly #calls = new Map<string, ToolCall>();
+  /** The digest of the last question of each call. */
+  readonly #asked = new Map<string, string>();
 
   /** Returns the events that show the next event of the task; none for one that a session does not show. */
   receive(event: TaskEvent): PlacedEvent[] {
@@ -38,7 +40,7 @@ export class SessionEvents {
     });
   }
 
-  #messagesOf({ payload, state }: TaskEvent): Msg[] {
+  #messagesOf({ payload, state, toolCallDetail }: TaskEvent): Msg[] {
     switch (payload.case) {
       case "created":
         return this.#begin(payload.value.message?.messageId ?? "");
@@ -53,7 +55,7 @@ export class SessionEvents {
         return [{ case: "agentReasoning", value: { subject, text } }];
       }
       case "toolCall":
-        return this.#call(payload.value);
+        return this.#call(payload.value, toolCallDetail?.digest ?? new Uint8Array());
       case "usage": {
         const { inputTokens, cachedTokens, outputTokens, thoughtTokens } = payload.value;
         const value = {
@@ -105,7 +107,7 @@ export class SessionEvents {
   }
 
   /** Returns what a new version of a call adds to the one before. */
-  #call(call: ToolCall): Msg[] {
+  #call(call: ToolCall, digest: Uint8Array): Msg[] {
     const { toolCallId: callId, toolName, description = "", inputParameters, liveContent, confirmationRequest } = call;
     const before = this.#calls.get(callId);
     this.#calls.set(callId, call);
@@ -114,8 +116,11 @@ export class SessionEvents {
       const value = { callId, toolName, description, ...(inputParameters && { arguments: inputParameters }) };
       msgs.push({ case: "toolCallBegin", value });
     }
-    if (confirmationRequest && !before?.confirmationRequest && call.status === ToolCallStatus.PENDING) {
-      msgs.push(questionOf(callId, confirmationRequest));
+    const question = Buffer.from(digest).toString("base64");
+    const isAsked = before?.confirmationRequest !== undefined && this.#asked.get(callId) === question;
+    if (confirmationRequest && !isAsked && call.status === ToolCallStatus.PENDING) {
+      this.#asked.set(callId, question);
+      msgs.push(questionOf(call, confirmationRequest, digest));
     }
     if (liveContent !== undefined && liveContent !== before?.liveContent) {
       msgs.push({ case: "toolCallOutput", value: { callId, content: liveContent } });
@@ -152,22 +157,22 @@ function repliesOf({ parts }: Message): Msg[] {
   );
 }
 
-function questionOf(callId: string, request: ConfirmationRequest): Msg {
+function questionOf(call: ToolCall, request: ConfirmationRequest, digest: Uint8Array): Msg {
+  const { toolCallId: callId, description = "" } = call;
   const { details, options } = request;
   const kind = answerTo(request);
   const availableDecisions = decisionsOf(request);
   if (kind === "execApproval" && details.case === "executeDetails") {
     const { command, workingDirectory: cwd = "" } = details.value;
-    return { case: "execApprovalRequest", value: { callId, command, cwd, availableDecisions } };
+    const value = { callId, command, cwd, availableDecisions, description, digest };
+    return { case: "execApprovalRequest", value };
   }
   if (details.case === "fileEditDetails") {
-    return {
-      case: "applyPatchApprovalRequest",
-      value: { callId, change: changeOf(details.value), availableDecisions },
-    };
+    const value = { callId, change: changeOf(details.value), availableDecisions, description, digest };
+    return { case: "applyPatchApprovalRequest", value };
   }
   const shown = options.map(({ id, name, description = "" }) => ({ id, label: name, description }));
-  return { case: "requestUserInput", value: { callId, question: wordsOf(details), options: shown } };
+  return { case: "requestUserInput", value: { callId, question: wordsOf(details), options: shown, digest } };
 }
 
 function wordsOf(details: ConfirmationRequest["details"]): string {

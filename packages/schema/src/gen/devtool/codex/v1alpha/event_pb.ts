@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file devtool/codex/v1alpha/event.proto.
  */
 export const file_devtool_codex_v1alpha_event: GenFile = /*@__PURE__*/
-  fileDesc("CiFkZXZ0b29sL2NvZGV4L3YxYWxwaGEvZXZlbnQucHJvdG8SFWRldnRvb2wuY29kZXgudjFhbHBoYSKMCQoFRXZlbnQSCgoCaWQYASABKAkSCwoDc2VxGAIgASgJEkYKEnNlc3Npb25fY29uZmlndXJlZBgDIAEoCzIoLmRldnRvb2wuY29kZXgudjFhbHBoYS5TZXNzaW9uQ29uZmlndXJlZEgAEi0KBWVycm9yGAQgASgLMhwuZGV2dG9vbC5jb2RleC52MWFscGhhLkVycm9ySAASOgoMdHVybl9zdGFydGVkGAUgASgLMiIuZGV2dG9vbC5jb2RleC52MWFscGhhLlR1cm5TdGFydGVkSAASPAoNdHVybl9jb21wbGV0ZRgGIAEoCzIjLmRldnRvb2wuY29kZXgudjFhbHBoYS5UdXJuQ29tcGxldGVIABI6Cgx0dXJuX2Fib3J0ZWQYByABKAsyIi5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuVHVybkFib3J0ZWRIABI4Cgt0dXJuX2ZhaWxlZBgIIAEoCzIhLmRldnRvb2wuY29kZXgudjFhbHBoYS5UdXJuRmFpbGVkSAASRwoTYWdlbnRfbWVzc2FnZV9kZWx0YRgJIAEoCzIoLmRldnRvb2wuY29kZXgudjFhbHBoYS5BZ2VudE1lc3NhZ2VEZWx0YUgAEkAKD2FnZW50X3JlYXNvbmluZxgKIAEoCzIlLmRldnRvb2wuY29kZXgudjFhbHBoYS5BZ2VudFJlYXNvbmluZ0gAEj8KD3Rvb2xfY2FsbF9iZWdpbhgLIAEoCzIkLmRldnRvb2wuY29kZXgudjFhbHBoYS5Ub29sQ2FsbEJlZ2luSAASQQoQdG9vbF9jYWxsX291dHB1dBgMIAEoCzIlLmRldnRvb2wuY29kZXgudjFhbHBoYS5Ub29sQ2FsbE91dHB1dEgAEjsKDXRvb2xfY2FsbF9lbmQYDSABKAsyIi5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuVG9vbENhbGxFbmRIABJLChVleGVjX2FwcHJvdmFsX3JlcXVlc3QYDiABKAsyKi5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuRXhlY0FwcHJvdmFsUmVxdWVzdEgAElgKHGFwcGx5X3BhdGNoX2FwcHJvdmFsX3JlcXVlc3QYDyABKAsyMC5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuQXBwbHlQYXRjaEFwcHJvdmFsUmVxdWVzdEgAEkUKEnJlcXVlc3RfdXNlcl9pbnB1dBgQIAEoCzInLmRldnRvb2wuY29kZXgudjFhbHBoYS5SZXF1ZXN0VXNlcklucHV0SAASOAoLdG9rZW5fY291bnQYESABKAsyIS5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuVG9rZW5Db3VudEgAEkIKEGJhY2tncm91bmRfZXZlbnQYEiABKAsyJi5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuQmFja2dyb3VuZEV2ZW50SAASRAoRc2h1dGRvd25fY29tcGxldGUYEyABKAsyJy5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuU2h1dGRvd25Db21wbGV0ZUgAQgUKA21zZyJDChFTZXNzaW9uQ29uZmlndXJlZBISCgpzZXNzaW9uX2lkGAEgASgJEgsKA2N3ZBgCIAEoCRINCgVtb2RlbBgDIAEoCSI1CgVFcnJvchIPCgdtZXNzYWdlGAEgASgJEgwKBGNvZGUYAiABKAkSDQoFZmllbGQYAyABKAkiDQoLVHVyblN0YXJ0ZWQiHwoMVHVybkNvbXBsZXRlEg8KB21lc3NhZ2UYASABKAkiDQoLVHVybkFib3J0ZWQiHQoKVHVybkZhaWxlZBIPCgdtZXNzYWdlGAEgASgJIiIKEUFnZW50TWVzc2FnZURlbHRhEg0KBWRlbHRhGAEgASgJIi8KDkFnZW50UmVhc29uaW5nEg8KB3N1YmplY3QYASABKAkSDAoEdGV4dBgCIAEoCSJ0Cg1Ub29sQ2FsbEJlZ2luEg8KB2NhbGxfaWQYASABKAkSEQoJdG9vbF9uYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEioKCWFyZ3VtZW50cxgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiMgoOVG9vbENhbGxPdXRwdXQSDwoHY2FsbF9pZBgBIAEoCRIPCgdjb250ZW50GAIgASgJItQBCgtUb29sQ2FsbEVuZBIPCgdjYWxsX2lkGAEgASgJEjMKB291dGNvbWUYAiABKA4yIi5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuQ2FsbE91dGNvbWUSDAoEdGV4dBgDIAEoCRIrCgpzdHJ1Y3R1cmVkGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIxCgZjaGFuZ2UYBSABKAsyIS5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuRmlsZUNoYW5nZRIRCglleGl0X2NvZGUYBiABKAUibwoKRmlsZUNoYW5nZRIMCgRwYXRoGAEgASgJEhgKC29sZF9jb250ZW50GAIgASgJSACIAQESEwoLbmV3X2NvbnRlbnQYAyABKAkSFAoMdW5pZmllZF9kaWZmGAQgASgJQg4KDF9vbGRfY29udGVudCKIAQoTRXhlY0FwcHJvdmFsUmVxdWVzdBIPCgdjYWxsX2lkGAEgASgJEg8KB2NvbW1hbmQYAiABKAkSCwoDY3dkGAMgASgJEkIKE2F2YWlsYWJsZV9kZWNpc2lvbnMYBCADKA4yJS5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuUmV2aWV3RGVjaXNpb24iowEKGUFwcGx5UGF0Y2hBcHByb3ZhbFJlcXVlc3QSDwoHY2FsbF9pZBgBIAEoCRIxCgZjaGFuZ2UYAiABKAsyIS5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuRmlsZUNoYW5nZRJCChNhdmFpbGFibGVfZGVjaXNpb25zGAMgAygOMiUuZGV2dG9vbC5jb2RleC52MWFscGhhLlJldmlld0RlY2lzaW9uImoKEFJlcXVlc3RVc2VySW5wdXQSDwoHY2FsbF9pZBgBIAEoCRIQCghxdWVzdGlvbhgCIAEoCRIzCgdvcHRpb25zGAMgAygLMiIuZGV2dG9vbC5jb2RleC52MWFscGhhLklucHV0T3B0aW9uIj0KC0lucHV0T3B0aW9uEgoKAmlkGAEgASgJEg0KBWxhYmVsGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJIncKClRva2VuQ291bnQSFAoMaW5wdXRfdG9rZW5zGAEgASgDEhsKE2NhY2hlZF9pbnB1dF90b2tlbnMYAiABKAMSFQoNb3V0cHV0X3Rva2VucxgDIAEoAxIfChdyZWFzb25pbmdfb3V0cHV0X3Rva2VucxgEIAEoAyIiCg9CYWNrZ3JvdW5kRXZlbnQSDwoHbWVzc2FnZRgBIAEoCSISChBTaHV0ZG93bkNvbXBsZXRlKnwKC0NhbGxPdXRjb21lEhwKGENBTExfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhoKFkNBTExfT1VUQ09NRV9TVUNDRUVERUQQARIXChNDQUxMX09VVENPTUVfRkFJTEVEEAISGgoWQ0FMTF9PVVRDT01FX0NBTkNFTExFRBADYgZwcm90bzM", [file_devtool_codex_v1alpha_submission, file_google_protobuf_struct]);
+  fileDesc("CiFkZXZ0b29sL2NvZGV4L3YxYWxwaGEvZXZlbnQucHJvdG8SFWRldnRvb2wuY29kZXgudjFhbHBoYSKMCQoFRXZlbnQSCgoCaWQYASABKAkSCwoDc2VxGAIgASgJEkYKEnNlc3Npb25fY29uZmlndXJlZBgDIAEoCzIoLmRldnRvb2wuY29kZXgudjFhbHBoYS5TZXNzaW9uQ29uZmlndXJlZEgAEi0KBWVycm9yGAQgASgLMhwuZGV2dG9vbC5jb2RleC52MWFscGhhLkVycm9ySAASOgoMdHVybl9zdGFydGVkGAUgASgLMiIuZGV2dG9vbC5jb2RleC52MWFscGhhLlR1cm5TdGFydGVkSAASPAoNdHVybl9jb21wbGV0ZRgGIAEoCzIjLmRldnRvb2wuY29kZXgudjFhbHBoYS5UdXJuQ29tcGxldGVIABI6Cgx0dXJuX2Fib3J0ZWQYByABKAsyIi5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuVHVybkFib3J0ZWRIABI4Cgt0dXJuX2ZhaWxlZBgIIAEoCzIhLmRldnRvb2wuY29kZXgudjFhbHBoYS5UdXJuRmFpbGVkSAASRwoTYWdlbnRfbWVzc2FnZV9kZWx0YRgJIAEoCzIoLmRldnRvb2wuY29kZXgudjFhbHBoYS5BZ2VudE1lc3NhZ2VEZWx0YUgAEkAKD2FnZW50X3JlYXNvbmluZxgKIAEoCzIlLmRldnRvb2wuY29kZXgudjFhbHBoYS5BZ2VudFJlYXNvbmluZ0gAEj8KD3Rvb2xfY2FsbF9iZWdpbhgLIAEoCzIkLmRldnRvb2wuY29kZXgudjFhbHBoYS5Ub29sQ2FsbEJlZ2luSAASQQoQdG9vbF9jYWxsX291dHB1dBgMIAEoCzIlLmRldnRvb2wuY29kZXgudjFhbHBoYS5Ub29sQ2FsbE91dHB1dEgAEjsKDXRvb2xfY2FsbF9lbmQYDSABKAsyIi5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuVG9vbENhbGxFbmRIABJLChVleGVjX2FwcHJvdmFsX3JlcXVlc3QYDiABKAsyKi5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuRXhlY0FwcHJvdmFsUmVxdWVzdEgAElgKHGFwcGx5X3BhdGNoX2FwcHJvdmFsX3JlcXVlc3QYDyABKAsyMC5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuQXBwbHlQYXRjaEFwcHJvdmFsUmVxdWVzdEgAEkUKEnJlcXVlc3RfdXNlcl9pbnB1dBgQIAEoCzInLmRldnRvb2wuY29kZXgudjFhbHBoYS5SZXF1ZXN0VXNlcklucHV0SAASOAoLdG9rZW5fY291bnQYESABKAsyIS5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuVG9rZW5Db3VudEgAEkIKEGJhY2tncm91bmRfZXZlbnQYEiABKAsyJi5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuQmFja2dyb3VuZEV2ZW50SAASRAoRc2h1dGRvd25fY29tcGxldGUYEyABKAsyJy5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuU2h1dGRvd25Db21wbGV0ZUgAQgUKA21zZyJDChFTZXNzaW9uQ29uZmlndXJlZBISCgpzZXNzaW9uX2lkGAEgASgJEgsKA2N3ZBgCIAEoCRINCgVtb2RlbBgDIAEoCSI1CgVFcnJvchIPCgdtZXNzYWdlGAEgASgJEgwKBGNvZGUYAiABKAkSDQoFZmllbGQYAyABKAkiDQoLVHVyblN0YXJ0ZWQiHwoMVHVybkNvbXBsZXRlEg8KB21lc3NhZ2UYASABKAkiDQoLVHVybkFib3J0ZWQiHQoKVHVybkZhaWxlZBIPCgdtZXNzYWdlGAEgASgJIiIKEUFnZW50TWVzc2FnZURlbHRhEg0KBWRlbHRhGAEgASgJIi8KDkFnZW50UmVhc29uaW5nEg8KB3N1YmplY3QYASABKAkSDAoEdGV4dBgCIAEoCSJ0Cg1Ub29sQ2FsbEJlZ2luEg8KB2NhbGxfaWQYASABKAkSEQoJdG9vbF9uYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEioKCWFyZ3VtZW50cxgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiMgoOVG9vbENhbGxPdXRwdXQSDwoHY2FsbF9pZBgBIAEoCRIPCgdjb250ZW50GAIgASgJItQBCgtUb29sQ2FsbEVuZBIPCgdjYWxsX2lkGAEgASgJEjMKB291dGNvbWUYAiABKA4yIi5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuQ2FsbE91dGNvbWUSDAoEdGV4dBgDIAEoCRIrCgpzdHJ1Y3R1cmVkGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIxCgZjaGFuZ2UYBSABKAsyIS5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuRmlsZUNoYW5nZRIRCglleGl0X2NvZGUYBiABKAUibwoKRmlsZUNoYW5nZRIMCgRwYXRoGAEgASgJEhgKC29sZF9jb250ZW50GAIgASgJSACIAQESEwoLbmV3X2NvbnRlbnQYAyABKAkSFAoMdW5pZmllZF9kaWZmGAQgASgJQg4KDF9vbGRfY29udGVudCKtAQoTRXhlY0FwcHJvdmFsUmVxdWVzdBIPCgdjYWxsX2lkGAEgASgJEg8KB2NvbW1hbmQYAiABKAkSCwoDY3dkGAMgASgJEkIKE2F2YWlsYWJsZV9kZWNpc2lvbnMYBCADKA4yJS5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuUmV2aWV3RGVjaXNpb24SEwoLZGVzY3JpcHRpb24YBSABKAkSDgoGZGlnZXN0GAYgASgMIsgBChlBcHBseVBhdGNoQXBwcm92YWxSZXF1ZXN0Eg8KB2NhbGxfaWQYASABKAkSMQoGY2hhbmdlGAIgASgLMiEuZGV2dG9vbC5jb2RleC52MWFscGhhLkZpbGVDaGFuZ2USQgoTYXZhaWxhYmxlX2RlY2lzaW9ucxgDIAMoDjIlLmRldnRvb2wuY29kZXgudjFhbHBoYS5SZXZpZXdEZWNpc2lvbhITCgtkZXNjcmlwdGlvbhgEIAEoCRIOCgZkaWdlc3QYBSABKAwiegoQUmVxdWVzdFVzZXJJbnB1dBIPCgdjYWxsX2lkGAEgASgJEhAKCHF1ZXN0aW9uGAIgASgJEjMKB29wdGlvbnMYAyADKAsyIi5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuSW5wdXRPcHRpb24SDgoGZGlnZXN0GAQgASgMIj0KC0lucHV0T3B0aW9uEgoKAmlkGAEgASgJEg0KBWxhYmVsGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJIncKClRva2VuQ291bnQSFAoMaW5wdXRfdG9rZW5zGAEgASgDEhsKE2NhY2hlZF9pbnB1dF90b2tlbnMYAiABKAMSFQoNb3V0cHV0X3Rva2VucxgDIAEoAxIfChdyZWFzb25pbmdfb3V0cHV0X3Rva2VucxgEIAEoAyIiCg9CYWNrZ3JvdW5kRXZlbnQSDwoHbWVzc2FnZRgBIAEoCSISChBTaHV0ZG93bkNvbXBsZXRlKnwKC0NhbGxPdXRjb21lEhwKGENBTExfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhoKFkNBTExfT1VUQ09NRV9TVUNDRUVERUQQARIXChNDQUxMX09VVENPTUVfRkFJTEVEEAISGgoWQ0FMTF9PVVRDT01FX0NBTkNFTExFRBADYgZwcm90bzM", [file_devtool_codex_v1alpha_submission, file_google_protobuf_struct]);
 
 /**
  * What happens in a session.
@@ -982,7 +982,8 @@ export const FileChangeSchema: GenMessage<FileChange, {jsonType: FileChangeJson}
   messageDesc(file_devtool_codex_v1alpha_event, 12);
 
 /**
- * A command waits for approval.
+ * A command waits for approval. Comes again with another digest when the call
+ * asks about something else.
  *
  * @generated from message devtool.codex.v1alpha.ExecApprovalRequest
  */
@@ -1014,10 +1015,27 @@ export type ExecApprovalRequest = Message<"devtool.codex.v1alpha.ExecApprovalReq
    * @generated from field: repeated devtool.codex.v1alpha.ReviewDecision available_decisions = 4;
    */
   availableDecisions: ReviewDecision[];
+
+  /**
+   * What the call does, in the words of the agent, for instance that it runs
+   * without a sandbox or in the background. Empty for nothing to add.
+   *
+   * @generated from field: string description = 5;
+   */
+  description: string;
+
+  /**
+   * Identifies the question, for `ExecApproval.shown_digest`. Empty if the agent
+   * gives none.
+   *
+   * @generated from field: bytes digest = 6;
+   */
+  digest: Uint8Array;
 };
 
 /**
- * A command waits for approval.
+ * A command waits for approval. Comes again with another digest when the call
+ * asks about something else.
  *
  * @generated from message devtool.codex.v1alpha.ExecApprovalRequest
  */
@@ -1049,6 +1067,22 @@ export type ExecApprovalRequestJson = {
    * @generated from field: repeated devtool.codex.v1alpha.ReviewDecision available_decisions = 4;
    */
   availableDecisions?: ReviewDecisionJson[];
+
+  /**
+   * What the call does, in the words of the agent, for instance that it runs
+   * without a sandbox or in the background. Empty for nothing to add.
+   *
+   * @generated from field: string description = 5;
+   */
+  description?: string;
+
+  /**
+   * Identifies the question, for `ExecApproval.shown_digest`. Empty if the agent
+   * gives none.
+   *
+   * @generated from field: bytes digest = 6;
+   */
+  digest?: string;
 };
 
 /**
@@ -1059,7 +1093,8 @@ export const ExecApprovalRequestSchema: GenMessage<ExecApprovalRequest, {jsonTyp
   messageDesc(file_devtool_codex_v1alpha_event, 13);
 
 /**
- * A change waits for approval.
+ * A change waits for approval. Comes again with another digest when the call
+ * asks about something else.
  *
  * @generated from message devtool.codex.v1alpha.ApplyPatchApprovalRequest
  */
@@ -1084,10 +1119,26 @@ export type ApplyPatchApprovalRequest = Message<"devtool.codex.v1alpha.ApplyPatc
    * @generated from field: repeated devtool.codex.v1alpha.ReviewDecision available_decisions = 3;
    */
   availableDecisions: ReviewDecision[];
+
+  /**
+   * What the call does, in the words of the agent. Empty for nothing to add.
+   *
+   * @generated from field: string description = 4;
+   */
+  description: string;
+
+  /**
+   * Identifies the question, for `PatchApproval.shown_digest`. Empty if the agent
+   * gives none.
+   *
+   * @generated from field: bytes digest = 5;
+   */
+  digest: Uint8Array;
 };
 
 /**
- * A change waits for approval.
+ * A change waits for approval. Comes again with another digest when the call
+ * asks about something else.
  *
  * @generated from message devtool.codex.v1alpha.ApplyPatchApprovalRequest
  */
@@ -1112,6 +1163,21 @@ export type ApplyPatchApprovalRequestJson = {
    * @generated from field: repeated devtool.codex.v1alpha.ReviewDecision available_decisions = 3;
    */
   availableDecisions?: ReviewDecisionJson[];
+
+  /**
+   * What the call does, in the words of the agent. Empty for nothing to add.
+   *
+   * @generated from field: string description = 4;
+   */
+  description?: string;
+
+  /**
+   * Identifies the question, for `PatchApproval.shown_digest`. Empty if the agent
+   * gives none.
+   *
+   * @generated from field: bytes digest = 5;
+   */
+  digest?: string;
 };
 
 /**
@@ -1122,7 +1188,8 @@ export const ApplyPatchApprovalRequestSchema: GenMessage<ApplyPatchApprovalReque
   messageDesc(file_devtool_codex_v1alpha_event, 14);
 
 /**
- * A question waits for an answer.
+ * A question waits for an answer. Comes again with another digest when it
+ * changes.
  *
  * @generated from message devtool.codex.v1alpha.RequestUserInput
  */
@@ -1147,10 +1214,19 @@ export type RequestUserInput = Message<"devtool.codex.v1alpha.RequestUserInput">
    * @generated from field: repeated devtool.codex.v1alpha.InputOption options = 3;
    */
   options: InputOption[];
+
+  /**
+   * Identifies the question, for `UserInputAnswer.shown_digest`. Empty if the
+   * agent gives none.
+   *
+   * @generated from field: bytes digest = 4;
+   */
+  digest: Uint8Array;
 };
 
 /**
- * A question waits for an answer.
+ * A question waits for an answer. Comes again with another digest when it
+ * changes.
  *
  * @generated from message devtool.codex.v1alpha.RequestUserInput
  */
@@ -1175,6 +1251,14 @@ export type RequestUserInputJson = {
    * @generated from field: repeated devtool.codex.v1alpha.InputOption options = 3;
    */
   options?: InputOptionJson[];
+
+  /**
+   * Identifies the question, for `UserInputAnswer.shown_digest`. Empty if the
+   * agent gives none.
+   *
+   * @generated from field: bytes digest = 4;
+   */
+  digest?: string;
 };
 
 /**

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/codex/v1alpha/submission.proto.
  */
 export const file_devtool_codex_v1alpha_submission: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL2NvZGV4L3YxYWxwaGEvc3VibWlzc2lvbi5wcm90bxIVZGV2dG9vbC5jb2RleC52MWFscGhhIssDCgpTdWJtaXNzaW9uEgoKAmlkGAEgASgJEkQKEWNvbmZpZ3VyZV9zZXNzaW9uGAIgASgLMicuZGV2dG9vbC5jb2RleC52MWFscGhhLkNvbmZpZ3VyZVNlc3Npb25IABI2Cgp1c2VyX2lucHV0GAMgASgLMiAuZGV2dG9vbC5jb2RleC52MWFscGhhLlVzZXJJbnB1dEgAEjUKCWludGVycnVwdBgEIAEoCzIgLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbnRlcnJ1cHRIABI8Cg1leGVjX2FwcHJvdmFsGAUgASgLMiMuZGV2dG9vbC5jb2RleC52MWFscGhhLkV4ZWNBcHByb3ZhbEgAEj4KDnBhdGNoX2FwcHJvdmFsGAYgASgLMiQuZGV2dG9vbC5jb2RleC52MWFscGhhLlBhdGNoQXBwcm92YWxIABJDChF1c2VyX2lucHV0X2Fuc3dlchgHIAEoCzImLmRldnRvb2wuY29kZXgudjFhbHBoYS5Vc2VySW5wdXRBbnN3ZXJIABIzCghzaHV0ZG93bhgIIAEoCzIfLmRldnRvb2wuY29kZXgudjFhbHBoYS5TaHV0ZG93bkgAQgQKAm9wImcKEENvbmZpZ3VyZVNlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRILCgNjd2QYAiABKAkSDQoFbW9kZWwYAyABKAkSDQoFYWdlbnQYBCABKAkSFAoMcmVzdW1lX2FmdGVyGAUgASgJIjwKCVVzZXJJbnB1dBIvCgVpdGVtcxgBIAMoCzIgLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbnB1dEl0ZW0iVQoJSW5wdXRJdGVtEg4KBHRleHQYASABKAlIABItCgVpbWFnZRgCIAEoCzIcLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbWFnZUgAQgkKB2NvbnRlbnQiKQoFSW1hZ2USEgoKbWVkaWFfdHlwZRgBIAEoCRIMCgRkYXRhGAIgASgMIgsKCUludGVycnVwdCJYCgxFeGVjQXBwcm92YWwSDwoHY2FsbF9pZBgBIAEoCRI3CghkZWNpc2lvbhgCIAEoDjIlLmRldnRvb2wuY29kZXgudjFhbHBoYS5SZXZpZXdEZWNpc2lvbiJZCg1QYXRjaEFwcHJvdmFsEg8KB2NhbGxfaWQYASABKAkSNwoIZGVjaXNpb24YAiABKA4yJS5kZXZ0b29sLmNvZGV4LnYxYWxwaGEuUmV2aWV3RGVjaXNpb24iQwoPVXNlcklucHV0QW5zd2VyEg8KB2NhbGxfaWQYASABKAkSEQoJb3B0aW9uX2lkGAIgASgJEgwKBHRleHQYAyABKAkiCgoIU2h1dGRvd24qsAEKDlJldmlld0RlY2lzaW9uEh8KG1JFVklFV19ERUNJU0lPTl9VTlNQRUNJRklFRBAAEhwKGFJFVklFV19ERUNJU0lPTl9BUFBST1ZFRBABEigKJFJFVklFV19ERUNJU0lPTl9BUFBST1ZFRF9GT1JfU0VTU0lPThACEhoKFlJFVklFV19ERUNJU0lPTl9ERU5JRUQQAxIZChVSRVZJRVdfREVDSVNJT05fQUJPUlQQBGIGcHJvdG8z");
+  fileDesc("CiZkZXZ0b29sL2NvZGV4L3YxYWxwaGEvc3VibWlzc2lvbi5wcm90bxIVZGV2dG9vbC5jb2RleC52MWFscGhhIssDCgpTdWJtaXNzaW9uEgoKAmlkGAEgASgJEkQKEWNvbmZpZ3VyZV9zZXNzaW9uGAIgASgLMicuZGV2dG9vbC5jb2RleC52MWFscGhhLkNvbmZpZ3VyZVNlc3Npb25IABI2Cgp1c2VyX2lucHV0GAMgASgLMiAuZGV2dG9vbC5jb2RleC52MWFscGhhLlVzZXJJbnB1dEgAEjUKCWludGVycnVwdBgEIAEoCzIgLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbnRlcnJ1cHRIABI8Cg1leGVjX2FwcHJvdmFsGAUgASgLMiMuZGV2dG9vbC5jb2RleC52MWFscGhhLkV4ZWNBcHByb3ZhbEgAEj4KDnBhdGNoX2FwcHJvdmFsGAYgASgLMiQuZGV2dG9vbC5jb2RleC52MWFscGhhLlBhdGNoQXBwcm92YWxIABJDChF1c2VyX2lucHV0X2Fuc3dlchgHIAEoCzImLmRldnRvb2wuY29kZXgudjFhbHBoYS5Vc2VySW5wdXRBbnN3ZXJIABIzCghzaHV0ZG93bhgIIAEoCzIfLmRldnRvb2wuY29kZXgudjFhbHBoYS5TaHV0ZG93bkgAQgQKAm9wImcKEENvbmZpZ3VyZVNlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRILCgNjd2QYAiABKAkSDQoFbW9kZWwYAyABKAkSDQoFYWdlbnQYBCABKAkSFAoMcmVzdW1lX2FmdGVyGAUgASgJIjwKCVVzZXJJbnB1dBIvCgVpdGVtcxgBIAMoCzIgLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbnB1dEl0ZW0iVQoJSW5wdXRJdGVtEg4KBHRleHQYASABKAlIABItCgVpbWFnZRgCIAEoCzIcLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbWFnZUgAQgkKB2NvbnRlbnQiKQoFSW1hZ2USEgoKbWVkaWFfdHlwZRgBIAEoCRIMCgRkYXRhGAIgASgMIgsKCUludGVycnVwdCJuCgxFeGVjQXBwcm92YWwSDwoHY2FsbF9pZBgBIAEoCRI3CghkZWNpc2lvbhgCIAEoDjIlLmRldnRvb2wuY29kZXgudjFhbHBoYS5SZXZpZXdEZWNpc2lvbhIUCgxzaG93bl9kaWdlc3QYAyABKAwibwoNUGF0Y2hBcHByb3ZhbBIPCgdjYWxsX2lkGAEgASgJEjcKCGRlY2lzaW9uGAIgASgOMiUuZGV2dG9vbC5jb2RleC52MWFscGhhLlJldmlld0RlY2lzaW9uEhQKDHNob3duX2RpZ2VzdBgDIAEoDCJZCg9Vc2VySW5wdXRBbnN3ZXISDwoHY2FsbF9pZBgBIAEoCRIRCglvcHRpb25faWQYAiABKAkSDAoEdGV4dBgDIAEoCRIUCgxzaG93bl9kaWdlc3QYBCABKAwiCgoIU2h1dGRvd24qsAEKDlJldmlld0RlY2lzaW9uEh8KG1JFVklFV19ERUNJU0lPTl9VTlNQRUNJRklFRBAAEhwKGFJFVklFV19ERUNJU0lPTl9BUFBST1ZFRBABEigKJFJFVklFV19ERUNJU0lPTl9BUFBST1ZFRF9GT1JfU0VTU0lPThACEhoKFlJFVklFV19ERUNJU0lPTl9ERU5JRUQQAxIZChVSRVZJRVdfREVDSVNJT05fQUJPUlQQBGIGcHJvdG8z");
 
 /**
  * What a client wants of a session.
@@ -454,6 +454,15 @@ export type ExecApproval = Message<"devtool.codex.v1alpha.ExecApproval"> & {
    * @generated from field: devtool.codex.v1alpha.ReviewDecision decision = 2;
    */
   decision: ReviewDecision;
+
+  /**
+   * The digest of the question that the user was shown. If the call asks about
+   * something else by now, the answer fails with `failed_precondition` and nothing
+   * runs. Empty: the answer is for whatever the call asks.
+   *
+   * @generated from field: bytes shown_digest = 3;
+   */
+  shownDigest: Uint8Array;
 };
 
 /**
@@ -475,6 +484,15 @@ export type ExecApprovalJson = {
    * @generated from field: devtool.codex.v1alpha.ReviewDecision decision = 2;
    */
   decision?: ReviewDecisionJson;
+
+  /**
+   * The digest of the question that the user was shown. If the call asks about
+   * something else by now, the answer fails with `failed_precondition` and nothing
+   * runs. Empty: the answer is for whatever the call asks.
+   *
+   * @generated from field: bytes shown_digest = 3;
+   */
+  shownDigest?: string;
 };
 
 /**
@@ -503,6 +521,15 @@ export type PatchApproval = Message<"devtool.codex.v1alpha.PatchApproval"> & {
    * @generated from field: devtool.codex.v1alpha.ReviewDecision decision = 2;
    */
   decision: ReviewDecision;
+
+  /**
+   * The digest of the question that the user was shown. If the call asks about
+   * something else by now, the answer fails with `failed_precondition` and nothing
+   * runs. Empty: the answer is for whatever the call asks.
+   *
+   * @generated from field: bytes shown_digest = 3;
+   */
+  shownDigest: Uint8Array;
 };
 
 /**
@@ -524,6 +551,15 @@ export type PatchApprovalJson = {
    * @generated from field: devtool.codex.v1alpha.ReviewDecision decision = 2;
    */
   decision?: ReviewDecisionJson;
+
+  /**
+   * The digest of the question that the user was shown. If the call asks about
+   * something else by now, the answer fails with `failed_precondition` and nothing
+   * runs. Empty: the answer is for whatever the call asks.
+   *
+   * @generated from field: bytes shown_digest = 3;
+   */
+  shownDigest?: string;
 };
 
 /**
@@ -559,6 +595,15 @@ export type UserInputAnswer = Message<"devtool.codex.v1alpha.UserInputAnswer"> &
    * @generated from field: string text = 3;
    */
   text: string;
+
+  /**
+   * The digest of the question that the user was shown. If the call asks about
+   * something else by now, the answer fails with `failed_precondition` and nothing
+   * runs. Empty: the answer is for whatever the call asks.
+   *
+   * @generated from field: bytes shown_digest = 4;
+   */
+  shownDigest: Uint8Array;
 };
 
 /**
@@ -587,6 +632,15 @@ export type UserInputAnswerJson = {
    * @generated from field: string text = 3;
    */
   text?: string;
+
+  /**
+   * The digest of the question that the user was shown. If the call asks about
+   * something else by now, the answer fails with `failed_precondition` and nothing
+   * runs. Empty: the answer is for whatever the call asks.
+   *
+   * @generated from field: bytes shown_digest = 4;
+   */
+  shownDigest?: string;
 };
 
 /**
