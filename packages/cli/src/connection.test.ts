@@ -2,7 +2,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,7 +9,7 @@ import { chat } from "./command/chat.ts";
 import { run } from "./command/run.ts";
 import { tasks } from "./command/tasks.ts";
 import { createClient } from "./connection.ts";
-import type { Io } from "./io.ts";
+import { pipedIo } from "./testing/run-command.ts";
 
 describe("the command with --protocol a2a", () => {
   let server: DevtoolServer;
@@ -33,30 +32,30 @@ describe("the command with --protocol a2a", () => {
     ["0.3", "HTTP+JSON"],
   ])("runs a job on an agent that speaks A2A %s over %s alone", async (version, binding) => {
     await using agent = await speaking({ version, binding });
-    const { io, said } = recording("");
+    const { io, out } = pipedIo();
     const file = `${version}-${binding.replace("+", "-")}.txt`;
     const options = { url: agent.url, token: server.token, protocol: "a2a", approve: "all" };
     const code = await run(`text Hello.\nwrite ${file} made\ntext Done.`, options, io);
     expect([code, await readFile(join(workspace, file), "utf8")]).toEqual([0, "made"]);
-    expect(said()).toMatch(/Hello\.[\s\S]*Done\./);
+    expect(out()).toMatch(/Hello\.[\s\S]*Done\./);
   });
 
   it("talks with an agent that speaks A2A 1.0 alone, past the end of its first task, and lists what there is", async () => {
     await using agent = await speaking({ version: "1.0", binding: "JSONRPC" });
     const options = { url: agent.url, token: server.token, protocol: "a2a" };
-    const talk = recording("text One.\n/about\ntext Two.\n/exit\n");
+    const talk = pipedIo({ stdin: "text One.\n/about\ntext Two.\n/exit\n" });
     expect(await chat(options, talk.io)).toBe(0);
-    expect(talk.said()).toMatch(/One\.[\s\S]*model: scripted[\s\S]*Two\./);
-    const list = recording("");
+    expect(talk.out()).toMatch(/One\.[\s\S]*model: scripted[\s\S]*Two\./);
+    const list = pipedIo();
     expect(await tasks({ ...options, json: true }, list.io)).toBe(0);
-    expect(list.said().split("\n").length).toBeGreaterThan(3);
+    expect(list.out().split("\n").length).toBeGreaterThan(3);
   });
 
   it("runs a job on an agent that does not have the extension: its text and its states", async () => {
     await using agent = await speaking({ version: "1.0", binding: "HTTP+JSON", extension: false });
-    const { io, said } = recording("");
+    const { io, out } = pipedIo();
     const options = { url: agent.url, token: server.token, protocol: "a2a", approve: "never" };
-    expect([await run("text Hello.", options, io), said()]).toEqual([0, expect.stringContaining("Hello.")]);
+    expect([await run("text Hello.", options, io), out()]).toEqual([0, expect.stringContaining("Hello.")]);
   });
 
   it("says what an agent offers when nothing of it is spoken here", async () => {
@@ -98,24 +97,4 @@ describe("the command with --protocol a2a", () => {
 interface Card {
   readonly capabilities: object;
   readonly supportedInterfaces: readonly { readonly protocolVersion: string; readonly protocolBinding: string }[];
-}
-
-/** What a command is given to read, and what it writes. */
-function recording(input: string): { readonly io: Io; readonly said: () => string } {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  let text = "";
-  stdout.on("data", (chunk) => {
-    text += chunk;
-  });
-  stdin.end(input);
-  const io: Io = {
-    stdin,
-    stdout,
-    stderr,
-    env: { NO_COLOR: "1" },
-    interactive: false,
-    onInterrupt: () => () => undefined,
-    interrupt: () => undefined,
-  };
-  return { io, said: () => text };
 }

@@ -1,10 +1,8 @@
 import { connect, createServer as createTcpServer } from "node:net";
-import { PassThrough } from "node:stream";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FakeTerminal } from "../test/fake-terminal.ts";
-import { runProgram } from "./program.ts";
+import { runCommand } from "./testing/run-command.ts";
 
 describe("what a refused command says", () => {
   let server: DevtoolServer;
@@ -69,9 +67,8 @@ describe("what a refused command says", () => {
   });
 
   async function devtool(...words: readonly string[]): Promise<{ readonly code: number; readonly err: string }> {
-    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-    const code = await runProgram(words, { ...new FakeTerminal().io, stdin, stdout, stderr, interactive: false });
-    return { code, err: String(stderr.read() ?? "") };
+    const { code, err } = await runCommand(words);
+    return { code, err };
   }
 });
 

@@ -1,7 +1,6 @@
 import { mkdir, mkdtemp, readdir, realpath, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { create } from "@bufbuild/protobuf";
 import { createDevtoolClient } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
@@ -10,8 +9,7 @@ import { ApprovalMode, ServerInfoSchema } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeDiscovery } from "./discovery.ts";
-import type { Io } from "./io.ts";
-import { runProgram } from "./program.ts";
+import { runCommand } from "./testing/run-command.ts";
 
 describe("a command that finds a server by its data directory", () => {
   let base: string;
@@ -118,18 +116,7 @@ describe("a command that finds a server by its data directory", () => {
     [name = "", ...rest]: readonly string[],
     platform: NodeJS.Platform = "linux",
   ): Promise<{ readonly code: number; readonly said: string; readonly erred: string }> {
-    const [stdin, stdout, stderr] = [new PassThrough().end(), new PassThrough(), new PassThrough()];
-    const io: Io = {
-      stdin,
-      stdout,
-      stderr,
-      platform,
-      env: { NO_COLOR: "1" },
-      interactive: false,
-      onInterrupt: () => () => undefined,
-      interrupt: () => undefined,
-    };
-    const code = await runProgram([name, "--data", join(base, "data"), ...rest], io);
-    return { code, said: String(stdout.read() ?? ""), erred: String(stderr.read() ?? "") };
+    const { code, out, err } = await runCommand([name, "--data", join(base, "data"), ...rest], { platform });
+    return { code, said: out, erred: err };
   }
 });

@@ -5,9 +5,9 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EditorPorts } from "./editor-ports.ts";
+import { pipedIo } from "./testing/run-command.ts";
 
 describe("devtool acp --url", () => {
   const servers: Server[] = [];
@@ -92,14 +92,7 @@ describe("devtool acp --url", () => {
   });
 
   async function find(url: string): Promise<Awaited<ReturnType<EditorPorts["find"]>>> {
-    const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
-    const io = {
-      ...streams,
-      env: { HOME: home },
-      interactive: false,
-      onInterrupt: () => () => {},
-      interrupt: () => {},
-    };
+    const { io } = pipedIo({ env: { HOME: home } });
     await using ports = new EditorPorts({ url, data: join(home, "data") }, io);
     return await ports.find(undefined);
   }

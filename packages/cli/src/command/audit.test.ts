@@ -2,14 +2,13 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { PassThrough } from "node:stream";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { confirmationPart, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { AuditAction, AuditRecordSchema, emptyTask, reduceTask, type Task } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "../connection.ts";
-import { runProgram } from "../program.ts";
+import { runCommand } from "../testing/run-command.ts";
 
 describe("devtool audit", () => {
   let root: string;
@@ -117,20 +116,6 @@ describe("devtool audit", () => {
 
   async function audit(...args: readonly string[]) {
     await using server = await serve();
-    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-    const code = await runProgram(["audit", ...args, "--url", server.url, "--token", server.token], {
-      stdin,
-      stdout,
-      stderr,
-      env: {},
-      interactive: false,
-      onInterrupt: () => () => undefined,
-      interrupt: () => undefined,
-    });
-    return { code, out: textOf(stdout), err: textOf(stderr) };
+    return await runCommand(["audit", ...args, "--url", server.url, "--token", server.token]);
   }
 });
-
-function textOf(stream: PassThrough): string {
-  return stream.read()?.toString() ?? "";
-}

@@ -1,7 +1,6 @@
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
@@ -10,6 +9,7 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import type { Io } from "../io.ts";
+import { pipedIo } from "../testing/run-command.ts";
 import { type ChatOptions, chat } from "./chat.ts";
 
 /** The prompt for a message, on a line that was cleared. */
@@ -265,18 +265,8 @@ describe("devtool chat", () => {
     lines: readonly string[],
     options: Pick<ChatOptions, "approve" | "task" | "model" | "approvalMode"> = {},
   ): Promise<{ readonly said: string; readonly erred: string; readonly code: number }> {
-    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-    stdin.end(lines.map((line) => `${line}\n`).join(""));
-    const io: Io = {
-      stdin,
-      stdout,
-      stderr,
-      env: {},
-      interactive: false,
-      onInterrupt: () => () => undefined,
-      interrupt: () => undefined,
-    };
+    const { io, out, err } = pipedIo({ stdin: lines.map((line) => `${line}\n`).join("") });
     const code = await chat({ url: server.url, token: server.token, protocol: "connect", ...options }, io);
-    return { said: String(stdout.read() ?? ""), erred: String(stderr.read() ?? ""), code };
+    return { said: out(), erred: err(), code };
   }
 });

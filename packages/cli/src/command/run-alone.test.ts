@@ -2,10 +2,8 @@ import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { FakeTerminal } from "../../test/fake-terminal.ts";
-import { runProgram } from "../program.ts";
+import { runCommand } from "../testing/run-command.ts";
 
 const canConfine = spawnSync("bwrap", ["--unshare-user", "--ro-bind", "/", "/", "true"]).status === 0;
 
@@ -79,11 +77,7 @@ describe("devtool run without a server", () => {
     expect(await readdir(data)).toEqual(["jobs"]);
   });
 
-  async function devtool(words: readonly string[]) {
-    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-    const env = { DEVTOOL_DATA: data, NO_COLOR: "1" };
-    const io = { ...new FakeTerminal(env).io, stdout, stderr, interactive: false };
-    const code = await runProgram(words, io);
-    return { code, out: String(stdout.read() ?? ""), err: String(stderr.read() ?? "") };
+  function devtool(words: readonly string[]) {
+    return runCommand(words, { env: { DEVTOOL_DATA: data, NO_COLOR: "1" } });
   }
 });

@@ -10,6 +10,7 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import { runProgram } from "../program.ts";
+import { runCommand } from "../testing/run-command.ts";
 
 describe("the prompt of devtool run", () => {
   let server: DevtoolServer;
@@ -143,13 +144,8 @@ describe("the prompt of devtool run", () => {
     readonly err: string;
     readonly events: readonly TaskEvent[];
   }> {
-    const [input, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-    input.end(stdin);
-    const io = { ...new FakeTerminal().io, stdin: input, stdout, stderr, interactive: false };
     const where = url ? ["--url", server.url, "--token", server.token] : [];
-    const code = await runProgram(["run", ...where, ...words], io);
-    const [out, err] = [String(stdout.read() ?? ""), String(stderr.read() ?? "")];
-    return { code, out, err, events: await lastEvents() };
+    return { ...(await runCommand(["run", ...where, ...words], { stdin })), events: await lastEvents() };
   }
 
   /** Returns the events of the newest task. */

@@ -7,6 +7,7 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import { runProgram } from "../program.ts";
+import { runCommand } from "../testing/run-command.ts";
 
 describe("the exit code of devtool run and exec", () => {
   let server: DevtoolServer;
@@ -36,12 +37,10 @@ describe("the exit code of devtool run and exec", () => {
   ];
   for (const { what, words, code } of cases) {
     it(`is ${what}`, async () => {
-      const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-      const io = { ...new FakeTerminal().io, stdin, stdout, stderr, interactive: false };
-      expect([
-        await runProgram([...words.slice(0, 1), "--url", server.url, "--token", server.token, ...words.slice(1)], io),
-        String(stdout.read()),
-      ]).toEqual([code, expect.any(String)]);
+      const [command = "", ...rest] = words;
+      expect(await runCommand([command, "--url", server.url, "--token", server.token, ...rest])).toMatchObject({
+        code,
+      });
     });
   }
 

@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import { runProgram } from "../program.ts";
+import { runCommand } from "../testing/run-command.ts";
 
 describe("devtool serve", () => {
   let base: string;
@@ -62,9 +62,7 @@ describe("devtool serve", () => {
   });
 
   async function refusal(flags: readonly string[]): Promise<{ code: number; error: string }> {
-    const stderr = new PassThrough();
-    const io = { ...new FakeTerminal({ NO_COLOR: "1" }).io, stderr };
-    const code = await runProgram(["serve", "--port", "0", ...flags], io);
-    return { code, error: String(stderr.read() ?? "") };
+    const { code, err } = await runCommand(["serve", "--port", "0", ...flags]);
+    return { code, error: err };
   }
 });

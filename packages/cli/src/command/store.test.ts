@@ -1,14 +1,13 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { confirmationPart, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { findPostgres, startPostgres } from "@devtool/postgres/testing";
 import { emptyTask, reduceTask, type Task, TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "../connection.ts";
-import { runProgram } from "../program.ts";
+import { runCommand } from "../testing/run-command.ts";
 
 const bin = findPostgres();
 
@@ -107,20 +106,6 @@ async function follow(
   return task;
 }
 
-async function copy(...args: readonly string[]) {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const code = await runProgram(["store", "copy", ...args], {
-    stdin,
-    stdout,
-    stderr,
-    env: {},
-    interactive: false,
-    onInterrupt: () => () => undefined,
-    interrupt: () => undefined,
-  });
-  return { code, out: textOf(stdout), err: textOf(stderr) };
-}
-
-function textOf(stream: PassThrough): string {
-  return stream.read()?.toString() ?? "";
+function copy(...args: readonly string[]) {
+  return runCommand(["store", "copy", ...args]);
 }

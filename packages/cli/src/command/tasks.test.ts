@@ -1,12 +1,10 @@
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FakeTerminal } from "../../test/fake-terminal.ts";
-import { runProgram } from "../program.ts";
+import { runCommand } from "../testing/run-command.ts";
 
 describe("devtool tasks", () => {
   let server: DevtoolServer;
@@ -75,17 +73,11 @@ describe("devtool tasks", () => {
   });
 
   async function devtool(command: string, ...args: string[]) {
-    const io = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
-    const words = [command, "--url", server.url, "--token", server.token, ...args];
-    const code = await runProgram(words, { ...new FakeTerminal().io, ...io, interactive: false });
-    return { code, lines: linesOf(io.stdout), errors: linesOf(io.stderr).join("\n") };
+    const { code, out, err } = await runCommand([command, "--url", server.url, "--token", server.token, ...args]);
+    return { code, lines: linesOf(out), errors: linesOf(err).join("\n") };
   }
 });
 
-function linesOf(stream: PassThrough): string[] {
-  stream.end();
-  const text: unknown = stream.read();
-  return String(text ?? "")
-    .split("\n")
-    .filter((line) => line !== "");
+function linesOf(text: string): string[] {
+  return text.split("\n").filter((line) => line !== "");
 }

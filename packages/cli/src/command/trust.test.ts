@@ -1,11 +1,11 @@
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import type { Io } from "../io.ts";
+import { pipedIo } from "../testing/run-command.ts";
 import { trustAdd, trustList, trustRemove } from "./trust.ts";
 
 describe("devtool trust", () => {
@@ -101,19 +101,9 @@ describe("devtool trust", () => {
     typed?: string,
   ): Promise<{ readonly out: string; readonly err: string; readonly code: number }> {
     if (typed !== undefined && typed !== "") return answered(directory ?? "", typed);
-    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-    stdin.end();
-    const io: Io = {
-      stdin,
-      stdout,
-      stderr,
-      env: {},
-      interactive: false,
-      onInterrupt: () => () => undefined,
-      interrupt: () => undefined,
-    };
+    const { io, out, err } = pipedIo();
     const code = isWithDirectory(command) ? await command(directory ?? "", { data }, io) : await command({ data }, io);
-    return { out: textOf(stdout), err: textOf(stderr), code };
+    return { out: out(), err: err(), code };
   }
 
   /** What is shown to a person who answers. */
@@ -139,7 +129,3 @@ describe("devtool trust", () => {
       .replaceAll(/\d{4}-\S+Z/g, "TIME");
   }
 });
-
-function textOf(stream: PassThrough): string {
-  return stream.read()?.toString() ?? "";
-}
