@@ -12,6 +12,7 @@ export { type ExchangeOptions, observeTask, streamMessage, subscribeTask } from 
 export type { ResumeOptions } from "./resume.ts";
 export type { PlanStep } from "./view/plan.ts";
 export type { Schedule } from "./view/schedule.ts";
+export type { NewSession } from "./view/send-request.ts";
 export {
   createSessionList,
   type SessionFilter,
@@ -20,11 +21,5 @@ export {
   type SessionListSnapshot,
 } from "./view/session-list.ts";
 export type { TaskItem } from "./view/task-items.ts";
-export {
-  type AnswerChanges,
-  createTaskView,
-  type NewSession,
-  type TaskSnapshot,
-  type TaskView,
-  type TaskViewOptions,
-} from "./view/task-view.ts";
+export type { TaskSnapshot } from "./view/task-snapshot.ts";
+export { type AnswerChanges, createTaskView, type TaskView, type TaskViewOptions } from "./view/task-view.ts";

@@ -13,6 +13,8 @@ import {
 import type { DevtoolClient } from "../devtool-client.ts";
 import { exchangeLog, taskLog } from "../follow.ts";
 import { callWithRetry, type ResumableLog, type ResumeOptions, readWithResume } from "../resume.ts";
+import { ExchangeEnds } from "./exchange-ends.ts";
+import { recordedMessage } from "./recorded-message.ts";
 import { abortable, WakeUp } from "./wait.ts";
 
 /**
@@ -80,17 +82,10 @@ export class TaskReader {
    */
   #isAtEnd = false;
   /**
-   * The sequence of the last event that ended an exchange. 0 if there was none.
-   */
-  #lastEnd = 0n;
-  /**
    * The message that was sent last, until the next event.
    */
   #sent: Message | undefined;
-  /**
-   * The exchanges whose end is awaited, by the sequence after which it comes.
-   */
-  readonly #exchanges = new Map<() => void, bigint>();
+  readonly #ends = new ExchangeEnds();
 
   constructor(
     client: DevtoolClient,
@@ -164,14 +159,7 @@ export class TaskReader {
    * Resolves when an event after a sequence has ended an exchange.
    */
   exchangeEnd(after: bigint): Promise<void> {
-    if (this.#lastEnd > after) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = (): void => {
-        this.#exchanges.delete(end);
-        resolve();
-      };
-      this.#exchanges.set(end, after);
-    });
+    return this.#ends.after(after);
   }
 
   /**
@@ -188,8 +176,8 @@ export class TaskReader {
     this.#next = undefined;
     this.#position = { taskId, sequence: 0n };
     this.#isAtEnd = false;
-    this.#lastEnd = 0n;
-    void this.exchangeEnd(0n).then(ended);
+    this.#ends.restart();
+    void this.#ends.after(0n).then(ended);
   }
 
   /**
@@ -216,7 +204,7 @@ export class TaskReader {
       for await (const event of readWithResume(log, this.#options, AbortSignal.any([signal, sender]))) {
         if (event.sequence > (this.#position?.sequence ?? 0n)) {
           // Others have added to the task meanwhile, or the protocol shows no messages. The log has what is missing.
-          void this.exchangeEnd(event.sequence - 1n).then(done.resolve);
+          void this.#ends.after(event.sequence - 1n).then(done.resolve);
           return;
         }
         this.#pass(event);
@@ -259,7 +247,7 @@ export class TaskReader {
    */
   #advance({ taskId, sequence }: TaskEvent): void {
     const isOther = this.#position?.taskId !== taskId;
-    if (isOther) this.#lastEnd = 0n;
+    if (isOther) this.#ends.restart();
     if (isOther || sequence === (this.#position?.sequence ?? 0n) + 1n) this.#position = { taskId, sequence };
   }
 
@@ -267,9 +255,7 @@ export class TaskReader {
     if (this.#sent && !recordedMessage(event)) this.#handlers.onSent(this.#sent, event);
     this.#sent = undefined;
     this.#handlers.onEvent(event);
-    if (!endsExchange(event) || event.sequence <= this.#lastEnd) return;
-    this.#lastEnd = event.sequence;
-    for (const [end, after] of this.#exchanges) if (event.sequence > after) end();
+    if (endsExchange(event)) this.#ends.reach(event.sequence);
   }
 }
 
@@ -278,21 +264,6 @@ export class TaskReader {
  */
 export function isAtRest({ state }: Pick<Task, "state">): boolean {
   return isTerminal(state) || isInterrupted(state);
-}
-
-/**
- * Returns the client's message that an event records.
- */
-export function recordedMessage({ payload }: TaskEvent): Message | undefined {
-  switch (payload.case) {
-    case "message":
-      return payload.value;
-    case "created":
-    case "messageQueued":
-      return payload.value.message;
-    default:
-      return undefined;
-  }
 }
 
 /**

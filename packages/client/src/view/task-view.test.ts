@@ -1,7 +1,16 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { createRouterTransport } from "@connectrpc/connect";
-import { type Message, type TaskEvent, TaskEventSchema, TaskService, TaskState } from "@devtool/schema";
+import {
+  type Message,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskService,
+  TaskState,
+  type ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import type { AskedToolCall } from "../confirmation.ts";
 import { createDevtoolClient } from "../devtool-client.ts";
 import { createTaskView } from "./task-view.ts";
 
@@ -42,9 +51,69 @@ describe("a view of a task that ends while it sends a message to it", () => {
   });
 });
 
+describe("the questions of a view", () => {
+  it("are the same objects as long as they ask the same", async () => {
+    const steps = [
+      [asked("task-1", 2n, "call-1", 1), asked("task-1", 3n, "call-2", 2), waiting("task-1", 4n, ["call-1", "call-2"])],
+      [noticed("task-1", 5n)],
+      [asked("task-1", 6n, "call-1", 3)],
+    ];
+    const shown = steps.map(() => Promise.withResolvers<void>());
+    const transport = createRouterTransport(({ service }) => {
+      service(TaskService, {
+        async *subscribeTask() {
+          yield { event: created("task-1", undefined) };
+          for (const [index, events] of steps.entries()) {
+            for (const event of events) yield { event };
+            await shown[index]?.promise;
+          }
+        },
+      });
+    });
+    const view = createTaskView(createDevtoolClient(transport), { taskId: "task-1" });
+    const seen: (readonly AskedToolCall[])[] = [];
+    const done = new AbortController();
+    const lasts = [4n, 5n, 6n];
+    view.subscribe(() => {
+      const { task, questions } = view.snapshot();
+      if (task.sequence !== lasts[seen.length]) return;
+      seen.push(questions);
+      shown[seen.length - 1]?.resolve();
+      if (seen.length === steps.length) done.abort();
+    });
+    await view.follow(AbortSignal.any([done.signal, AbortSignal.timeout(60_000)]));
+    const [first = [], second = [], third = []] = seen;
+    expect(first.map(({ toolCallId }) => toolCallId)).toEqual(["call-1", "call-2"]);
+    expect([second[0] === first[0], second[1] === first[1]]).toEqual([true, true]);
+    expect([third[0] === first[0], third[1] === first[1]]).toEqual([false, true]);
+    expect(third[0]?.shownDigest).toEqual(Uint8Array.of(3));
+  });
+});
+
 function created(taskId: string, message: Message | undefined): TaskEvent {
   const payload = { case: "created", value: message ? { message } : {} } as const;
   return create(TaskEventSchema, { taskId, sequence: 1n, state: TaskState.WORKING, payload });
+}
+
+/** The policy has decided that a call asks. */
+function asked(taskId: string, sequence: bigint, toolCallId: string, digest: number): TaskEvent {
+  const payload = { case: "toolCall", value: question(toolCallId) } as const;
+  const toolCallDetail = { digest: Uint8Array.of(digest) };
+  return create(TaskEventSchema, { taskId, sequence, state: TaskState.WORKING, payload, toolCallDetail });
+}
+
+function waiting(taskId: string, sequence: bigint, toolCallIds: readonly string[]): TaskEvent {
+  const payload = { case: "stateChange", value: { openCalls: toolCallIds.map(question) } } as const;
+  return create(TaskEventSchema, { taskId, sequence, state: TaskState.INPUT_REQUIRED, payload });
+}
+
+function noticed(taskId: string, sequence: bigint): TaskEvent {
+  const payload = { case: "notice", value: {} } as const;
+  return create(TaskEventSchema, { taskId, sequence, state: TaskState.INPUT_REQUIRED, payload });
+}
+
+function question(toolCallId: string): MessageInitShape<typeof ToolCallSchema> {
+  return { toolCallId, status: ToolCallStatus.PENDING, confirmationRequest: { options: [{ id: "proceed_once" }] } };
 }
 
 function completed(taskId: string): TaskEvent {

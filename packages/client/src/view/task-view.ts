@@ -1,77 +1,20 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import {
-  type AgentSettingsSchema,
-  emptyTask,
-  isTerminal,
-  type Message,
-  MessageSettingsSchema,
-  type Notice,
-  PartSchema,
-  Role,
-  reduceTask,
-  type SendMessageRequest,
-  SendMessageRequestSchema,
-  type SessionSettingsSchema,
-  type Task,
-  type TaskEvent,
-} from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
-import { type AskedToolCall, confirmationPart, pendingToolCalls, textMessage } from "../confirmation.ts";
+import { isTerminal, PartSchema } from "@devtool/schema";
+import { confirmationPart } from "../confirmation.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
 import type { ResumeOptions } from "../resume.ts";
 import { Listeners } from "./listeners.ts";
-import { type PlanStep, reducePlan } from "./plan.ts";
 import { type Schedule, scheduleFrame } from "./schedule.ts";
-import { type TaskItem, TaskItems } from "./task-items.ts";
-import { isAtRest, recordedMessage, TaskReader } from "./task-reader.ts";
+import { type MessageContent, type SendOptions, sendRequest } from "./send-request.ts";
+import { isAtRest, TaskReader } from "./task-reader.ts";
+import { SnapshotFold, type TaskSnapshot } from "./task-snapshot.ts";
 import { abortable } from "./wait.ts";
-
-/**
- * What a view shows at one moment. Neither it nor anything in it changes.
- */
-export interface TaskSnapshot {
-  /**
-   * The task: its state, usage, settings, queued messages and artifacts. It has no id before the
-   * first message was accepted.
-   */
-  readonly task: Task;
-  /**
-   * What the user and the agent said and did, in order. Items that have not changed are the same
-   * objects as in the snapshot before.
-   */
-  readonly items: readonly TaskItem[];
-  /**
-   * The tool calls that wait for the user's answer.
-   */
-  readonly questions: readonly AskedToolCall[];
-  /**
-   * The latest plan of the agent. Empty if it has none.
-   */
-  readonly plan: readonly PlanStep[];
-  /**
-   * The latest notice about the work, such as a retried request, until something else happens.
-   */
-  readonly notice: Notice | undefined;
-  /**
-   * The messages that were given to `send` or `answer` and are not in the task yet.
-   */
-  readonly unsent: readonly Message[];
-  /**
-   * Why the connection was lost, while the view tries to restore it; otherwise undefined.
-   */
-  readonly lost: ConnectError | undefined;
-  /**
-   * Why reading ended before its time: an error that a retry cannot fix, such as `Code.NotFound`.
-   * Undefined while the view reads.
-   */
-  readonly error: ConnectError | undefined;
-}
 
 /**
  * Options of `createTaskView`. A view tries to reconnect without end, unless `maxAttempts` is set.
  */
-export interface TaskViewOptions extends Omit<ResumeOptions, "onLost"> {
+export interface TaskViewOptions extends Omit<ResumeOptions, "onLost">, SendOptions {
   /**
    * The task to show.
    *
@@ -79,40 +22,11 @@ export interface TaskViewOptions extends Omit<ResumeOptions, "onLost"> {
    */
   readonly taskId?: string;
   /**
-   * The session of a new task.
-   *
-   * Default: a new conversation with the settings of the server.
-   */
-  readonly session?: NewSession;
-  /**
    * When listeners are notified of changes.
    *
    * Default: with the next animation frame in a browser, as the next macrotask elsewhere.
    */
   readonly schedule?: Schedule;
-  /**
-   * What the program calls itself, for people: at most 64 visible characters. It is recorded with
-   * each answer, and shown to others.
-   *
-   * Default: nothing.
-   */
-  readonly clientLabel?: string;
-  /**
-   * Creates the ids of messages.
-   *
-   * Default: `crypto.randomUUID`, which browsers have in secure contexts only.
-   */
-  readonly nextId?: () => string;
-}
-
-/**
- * The session in which a first message starts a task. Fields of the message's own request come
- * before these.
- */
-export interface NewSession {
-  readonly contextId?: string;
-  readonly settings?: MessageInitShape<typeof AgentSettingsSchema>;
-  readonly sessionSettings?: MessageInitShape<typeof SessionSettingsSchema>;
 }
 
 /**
@@ -144,7 +58,7 @@ export interface TaskView {
    * Resolves when the exchange has ended: when the agent has finished, or waits for the user. A
    * signal that aborts ends the waiting and not the agent.
    */
-  send(content: string | MessageInitShape<typeof SendMessageRequestSchema>, signal: AbortSignal): Promise<void>;
+  send(content: MessageContent, signal: AbortSignal): Promise<void>;
   /**
    * Answers one of `questions` as the snapshot shows it; see `confirmationPart`. Resolves as `send` does.
    */
@@ -202,38 +116,29 @@ class LogView implements TaskView {
   readonly #options: TaskViewOptions;
   readonly #listeners: Listeners;
   readonly #reader: TaskReader;
-  readonly #items = new TaskItems();
+  readonly #fold: SnapshotFold;
   #reading: Reading | undefined;
   #snapshot: TaskSnapshot;
-  #task = emptyTask();
-  /**
-   * The items of the tasks that this one continues: in A2A 1.0, an ended task goes on in another.
-   */
-  #earlier: readonly TaskItem[] = [];
-  #plan: readonly PlanStep[] = [];
-  #notice: Notice | undefined;
-  #unsent: readonly Message[] = [];
-  #lost: ConnectError | undefined;
-  #error: ConnectError | undefined;
 
   constructor(client: DevtoolClient, options: TaskViewOptions) {
     const { taskId, schedule = scheduleFrame, maxAttempts = Number.POSITIVE_INFINITY } = options;
     this.#client = client;
     this.#options = options;
     this.#listeners = new Listeners(schedule, () => {
-      this.#snapshot = this.#takeSnapshot();
+      this.#snapshot = this.#fold.take();
     });
+    this.#fold = new SnapshotFold(() => this.#listeners.change());
     this.#reader = new TaskReader(
       client,
       taskId,
       { ...options, maxAttempts },
       {
-        onEvent: (event) => this.#add(event),
-        onSent: (message, next) => this.#addMessage(message, next),
-        onLost: (error) => this.#setLost(error),
+        onEvent: (event) => this.#fold.add(event),
+        onSent: (message, next) => this.#fold.addMessage(message, next),
+        onLost: (error) => this.#fold.setLost(error),
       },
     );
-    this.#snapshot = this.#takeSnapshot();
+    this.#snapshot = this.#fold.take();
   }
 
   // React calls both without the view.
@@ -250,17 +155,18 @@ class LogView implements TaskView {
     }
   }
 
-  async send(content: string | MessageInitShape<typeof SendMessageRequestSchema>, signal: AbortSignal): Promise<void> {
+  async send(content: MessageContent, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const request = this.#requestOf(content);
+    const request = sendRequest(content, this.#reader.taskId, this.#options);
     const { message } = request;
-    if (message) this.#setUnsent([...this.#unsent, message]);
-    const isQueued = this.#task.sequence > 0n && !isAtRest(this.#task);
+    if (message) this.#fold.addUnsent(message);
+    const { task } = this.#fold;
+    const isQueued = task.sequence > 0n && !isAtRest(task);
     const deliver = () => (isQueued ? this.#reader.queue(request, signal) : this.#reader.send(request, signal));
     try {
       await this.#whileReading(deliver, signal);
     } finally {
-      this.#setUnsent(this.#unsent.filter((other) => other !== message));
+      if (message) this.#fold.removeUnsent(message);
       this.#listeners.flush();
     }
   }
@@ -285,7 +191,7 @@ class LogView implements TaskView {
     if (taskId === "") throw new ConnectError("there is no task to cancel", Code.FailedPrecondition);
     const cancel = async (): Promise<void> => {
       await this.#client.tasks.cancelTask({ taskId }, { signal });
-      while (!isTerminal(this.#task.state)) await this.#reader.exchangeEnd(this.#task.sequence);
+      while (!isTerminal(this.#fold.task.state)) await this.#reader.exchangeEnd(this.#fold.task.sequence);
     };
     try {
       await this.#whileReading(cancel, signal);
@@ -299,34 +205,8 @@ class LogView implements TaskView {
     if (taskId === "") throw new ConnectError("there is no task to rename", Code.FailedPrecondition);
     const { clientLabel = "" } = this.#options;
     const { task } = await this.#client.tasks.renameTask({ taskId, title, clientLabel }, { signal });
-    // The event comes later, and not before the next message if the task has ended.
-    if (task && task.sequence >= this.#task.sequence) this.#task = { ...this.#task, title: task.title };
-    this.#listeners.change();
+    if (task) this.#fold.setTitle(task);
     this.#listeners.flush();
-  }
-
-  #requestOf(content: string | MessageInitShape<typeof SendMessageRequestSchema>): SendMessageRequest {
-    const nextId = this.#options.nextId ?? (() => crypto.randomUUID());
-    const given = typeof content === "string" ? { message: textMessage(nextId(), content) } : content;
-    const request = create(SendMessageRequestSchema, given);
-    if (request.message) {
-      const { messageId } = request.message;
-      request.message = { ...request.message, messageId: messageId || nextId(), role: Role.USER };
-    }
-    const { clientLabel } = this.#options;
-    if (clientLabel !== undefined) {
-      const settings = request.messageSettings ?? create(MessageSettingsSchema);
-      request.messageSettings = { ...settings, clientLabel: settings.clientLabel || clientLabel };
-    }
-    request.taskId ||= this.#reader.taskId;
-    if (request.taskId !== "") return request;
-    const session = create(SendMessageRequestSchema, this.#options.session);
-    const { contextId, settings = session.settings, sessionSettings = session.sessionSettings } = request;
-    return create(SendMessageRequestSchema, {
-      ...request,
-      contextId: contextId || session.contextId,
-      ...defined({ settings, sessionSettings }),
-    });
   }
 
   /**
@@ -345,11 +225,11 @@ class LogView implements TaskView {
 
   #startReading(): Reading {
     const controller = new AbortController();
-    this.#setError(undefined);
+    this.#fold.setError(undefined);
     const ended = this.#reader.run(controller.signal).catch((reason: unknown) => {
       if (controller.signal.aborted) return;
       this.#reading = undefined;
-      this.#setError(ConnectError.from(reason));
+      this.#fold.setError(ConnectError.from(reason));
       this.#listeners.flush();
       throw reason;
     });
@@ -361,61 +241,6 @@ class LogView implements TaskView {
     reading.controller.abort();
     if (this.#reading !== reading) return;
     this.#reading = undefined;
-    this.#setLost(undefined);
-  }
-
-  #add(event: TaskEvent): void {
-    const before = this.#task;
-    const isOther = before.id !== "" && before.id !== event.taskId;
-    if (isOther) this.#earlier = [...this.#earlier, ...this.#items.list(before)];
-    else if (event.sequence <= before.sequence) return;
-    this.#task = reduceTask(isOther ? emptyTask() : before, event);
-    this.#plan = reducePlan(this.#plan, event);
-    this.#notice = event.payload.case === "notice" ? event.payload.value : undefined;
-    const recorded = recordedMessage(event)?.messageId;
-    this.#setUnsent(this.#unsent.filter(({ messageId }) => messageId !== recorded));
-    this.#listeners.change();
-  }
-
-  /**
-   * Folds a message that the protocol does not show: A2A 0.3 shows the first message of a task only.
-   */
-  #addMessage(message: Message, next: TaskEvent): void {
-    if (this.#task.history.some(({ messageId }) => messageId === message.messageId)) return;
-    if (next.sequence <= this.#task.sequence) return;
-    const event = { ...next, payload: { case: "message", value: message } } as const;
-    this.#add(event);
-    this.#task = { ...this.#task, sequence: next.sequence - 1n };
-  }
-
-  #setLost(error: ConnectError | undefined): void {
-    if (this.#lost === error) return;
-    this.#lost = error;
-    this.#listeners.change();
-  }
-
-  #setError(error: ConnectError | undefined): void {
-    if (this.#error === error) return;
-    this.#error = error;
-    this.#listeners.change();
-  }
-
-  #setUnsent(messages: readonly Message[]): void {
-    if (messages.length === this.#unsent.length) return;
-    this.#unsent = messages;
-    this.#listeners.change();
-  }
-
-  #takeSnapshot(): TaskSnapshot {
-    return {
-      task: this.#task,
-      items: [...this.#earlier, ...this.#items.list(this.#task)],
-      questions: pendingToolCalls(this.#task),
-      plan: this.#plan,
-      notice: this.#notice,
-      unsent: this.#unsent,
-      lost: this.#lost,
-      error: this.#error,
-    };
+    this.#fold.setLost(undefined);
   }
 }

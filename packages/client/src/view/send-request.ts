@@ -1,0 +1,77 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type AgentSettingsSchema,
+  MessageSettingsSchema,
+  Role,
+  type SendMessageRequest,
+  SendMessageRequestSchema,
+  type SessionSettingsSchema,
+} from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
+import { textMessage } from "../confirmation.ts";
+
+/**
+ * The session in which a first message starts a task. Fields of the message's own request come
+ * before these.
+ */
+export interface NewSession {
+  readonly contextId?: string;
+  readonly settings?: MessageInitShape<typeof AgentSettingsSchema>;
+  readonly sessionSettings?: MessageInitShape<typeof SessionSettingsSchema>;
+}
+
+/**
+ * What a view sends: a text, or a request to `SendMessage` whose `messageId` may be missing.
+ */
+export type MessageContent = string | MessageInitShape<typeof SendMessageRequestSchema>;
+
+/**
+ * What a view adds to requests that lack it.
+ */
+export interface SendOptions {
+  /**
+   * The session of a new task.
+   *
+   * Default: a new conversation with the settings of the server.
+   */
+  readonly session?: NewSession;
+  /**
+   * What the program calls itself, for people: at most 64 visible characters. It is recorded with
+   * each answer, and shown to others.
+   *
+   * Default: nothing.
+   */
+  readonly clientLabel?: string;
+  /**
+   * Creates the ids of messages.
+   *
+   * Default: `crypto.randomUUID`, which browsers have in secure contexts only.
+   */
+  readonly nextId?: () => string;
+}
+
+/**
+ * Returns the complete request for what a view sends. The task id is empty for a new task.
+ */
+export function sendRequest(content: MessageContent, taskId: string, options: SendOptions): SendMessageRequest {
+  const { clientLabel, nextId = () => crypto.randomUUID() } = options;
+  const given = typeof content === "string" ? { message: textMessage(nextId(), content) } : content;
+  const request = create(SendMessageRequestSchema, given);
+  if (request.message) {
+    const { messageId } = request.message;
+    request.message = { ...request.message, messageId: messageId || nextId(), role: Role.USER };
+  }
+  if (clientLabel !== undefined) {
+    const settings = request.messageSettings ?? create(MessageSettingsSchema);
+    request.messageSettings = { ...settings, clientLabel: settings.clientLabel || clientLabel };
+  }
+  request.taskId ||= taskId;
+  if (request.taskId !== "") return request;
+  const session = create(SendMessageRequestSchema, options.session);
+  const { contextId, settings = session.settings, sessionSettings = session.sessionSettings } = request;
+  return create(SendMessageRequestSchema, {
+    ...request,
+    contextId: contextId || session.contextId,
+    ...defined({ settings, sessionSettings }),
+  });
+}
