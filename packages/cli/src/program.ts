@@ -1,5 +1,15 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import manifest from "../package.json" with { type: "json" };
+import {
+  approvalModeOption,
+  DATA_DIRECTORY,
+  EXIT_CODES,
+  JSON_EVENTS,
+  positiveNumber,
+  withApproval,
+  withConnection,
+  withSession,
+} from "./command-options.ts";
 import { UsageError } from "./errors.ts";
 import { ExitCode } from "./exit-code.ts";
 import { type Io, writeLine } from "./io.ts";
@@ -26,18 +36,6 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
   }
 }
 
-/** The exit codes, for the help of commands that follow a task. */
-const EXIT_CODES = `
-Exit codes:
-  0    success
-  1    failure
-  2    usage error
-  3    input required: the agent asked and nobody could answer, or the answer was no
-  130  canceled
-  141  standard output was closed early`;
-
-const DATA_DIRECTORY = "data directory (default: $DEVTOOL_DATA or ~/.devtool)";
-const JSON_EVENTS = "print each event as a line of JSON";
 const JOB_LOG = "read this log file, as named by `devtool run`, instead of a server's";
 
 /** Receives the exit code of the command that ran. */
@@ -290,47 +288,4 @@ function addPush(program: Command, io: Io, done: Done): void {
     .option("--task <id>", "subscribe to this task's events while listening")
     .option("--json", JSON_EVENTS)
     .action(async (options) => done(await (await import("./command/push.ts")).pushListen(options, io)));
-}
-
-/** Adds the settings of a session. */
-function withSession(command: Command): Command {
-  return command
-    .option("--model <name>", "the model (default: the server's)")
-    .addOption(approvalModeOption("what the agent may do without asking, at most what the operator allows"));
-}
-
-function approvalModeOption(description: string): Option {
-  const modes = ["default", "plan", "auto-edit", "yolo"];
-  const option = new Option("--approval-mode <mode>", description).choices(modes);
-  const parse = option.parseArg;
-  // Gemini CLI writes auto_edit.
-  return option.argParser((name: string, before: unknown) => parse?.(name.replace("_", "-"), before));
-}
-
-/** Adds the options that say how the agent's questions are answered. */
-function withApproval(command: Command): Command {
-  return command
-    .addOption(
-      new Option("--approve <how>", "how to answer the agent's questions")
-        .choices(["ask", "never", "all"])
-        .default("ask"),
-    )
-    .option("--approve-without-sandbox", "with --approve all: also approve running commands without the sandbox");
-}
-
-/** Adds the options by which a server is found and called. */
-function withConnection(command: Command): Command {
-  return command
-    .option("--url <url>", "server URL (default: the server running on this data directory)")
-    .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN, or the running server's)")
-    .option("--data <dir>", DATA_DIRECTORY)
-    .addOption(
-      new Option("--protocol <name>", "protocol to speak").choices(["connect", "grpc", "a2a"]).default("connect"),
-    );
-}
-
-function positiveNumber(text: string): number {
-  const number = Number(text);
-  if (Number.isInteger(number) && number > 0) return number;
-  throw new InvalidArgumentError("write a whole number above 0.");
 }

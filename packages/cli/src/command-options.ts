@@ -1,0 +1,63 @@
+/** The options that several commands share. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+
+/** The exit codes, for the help of commands that follow a task. */
+export const EXIT_CODES = `
+Exit codes:
+  0    success
+  1    failure
+  2    usage error
+  3    input required: the agent asked and nobody could answer, or the answer was no
+  130  canceled
+  141  standard output was closed early`;
+
+/** The help of `--json`, of commands that follow a task. */
+export const JSON_EVENTS = "print each event as a line of JSON";
+
+/** The help of `--data`. */
+export const DATA_DIRECTORY = "data directory (default: $DEVTOOL_DATA or ~/.devtool)";
+
+/** Adds the settings of a session. */
+export function withSession(command: Command): Command {
+  return command
+    .option("--model <name>", "the model (default: the server's)")
+    .addOption(approvalModeOption("what the agent may do without asking, at most what the operator allows"));
+}
+
+/** Returns the option that names an approval mode, as users type it: `auto_edit` is `auto-edit`. */
+export function approvalModeOption(description: string): Option {
+  const modes = ["default", "plan", "auto-edit", "yolo"];
+  const option = new Option("--approval-mode <mode>", description).choices(modes);
+  const parse = option.parseArg;
+  // Gemini CLI writes auto_edit.
+  return option.argParser((name: string, before: unknown) => parse?.(name.replace("_", "-"), before));
+}
+
+/** Adds the options that say how the agent's questions are answered. */
+export function withApproval(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--approve <how>", "how to answer the agent's questions")
+        .choices(["ask", "never", "all"])
+        .default("ask"),
+    )
+    .option("--approve-without-sandbox", "with --approve all: also approve running commands without the sandbox");
+}
+
+/** Adds the options by which a server is found and called. */
+export function withConnection(command: Command): Command {
+  return command
+    .option("--url <url>", "server URL (default: the server running on this data directory)")
+    .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN, or the running server's)")
+    .option("--data <dir>", DATA_DIRECTORY)
+    .addOption(
+      new Option("--protocol <name>", "protocol to speak").choices(["connect", "grpc", "a2a"]).default("connect"),
+    );
+}
+
+/** Reads the value of an option that is a whole number above 0. Throws for another. */
+export function positiveNumber(text: string): number {
+  const number = Number(text);
+  if (Number.isInteger(number) && number > 0) return number;
+  throw new InvalidArgumentError("write a whole number above 0.");
+}
