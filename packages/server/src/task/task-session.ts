@@ -18,14 +18,12 @@ import {
 } from "@devtool/schema";
 import type { Summarized } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
-import { Confirmations } from "../agent/confirmations.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import { answeredCalls, assertNotEnded } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
-import { createTurn } from "./live-turn.ts";
 import {
   changedMode,
   continuesWithQueue,
@@ -38,8 +36,9 @@ import {
 import type { RecordedMessages } from "./recorded-messages.ts";
 import { cutTurnNotice, recoverTask } from "./recover.ts";
 import type { Incoming, TaskHandle } from "./task-handle.ts";
-import { abortedEntry, CANCELED, endEntry, endTextEntries, renamedEntry, stateEntry } from "./turn-entries.ts";
+import { abortedEntry, CANCELED, endTextEntries, renamedEntry } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
+import { type Outcome, TurnRunner } from "./turn-runner.ts";
 
 /** Creates the error of requests that a server refuses because it closes. */
 export function stopping(): DevtoolError {
@@ -48,19 +47,6 @@ export function stopping(): DevtoolError {
 
 /** The reason of the signal that aborts an agent when the server closes. The task is left as a crash would leave it. */
 const STOPPING = stopping();
-
-/** A run of the agent. */
-interface Run {
-  /** Aborts the run. */
-  readonly controller: AbortController;
-  /** Resolves when the end of the run is recorded. */
-  readonly ended: Promise<void>;
-}
-
-/** How a run of the agent ended: by itself, or because it was aborted or failed. */
-type Outcome =
-  | { readonly case: "ended"; readonly entry: LogEntry }
-  | { readonly case: "aborted"; readonly reason: unknown };
 
 /** Dependencies of `TaskSession`. */
 export interface TaskSessionOptions {
@@ -85,22 +71,19 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   readonly #executor: AgentExecutor;
   readonly #earlier: TaskSessionOptions["earlier"];
   readonly #messages: RecordedMessages | undefined;
-  readonly #confirmations = new Confirmations();
   readonly #recorder: TurnRecorder;
-  #run: Run | undefined;
+  readonly #runner: TurnRunner;
   #isStopping = false;
-  /** Whether an earlier executor worked on the task, and this one has not run yet. */
-  #isRestarted = false;
 
   constructor({ log, executor, earlier, lease, messages }: TaskSessionOptions) {
     this.log = log;
     this.#lease = lease;
     lease?.lost.addEventListener("abort", this.#lose);
-    // What the agent does from now on cannot be recorded, and another server may do it as well.
-    log.failed.addEventListener("abort", () => this.#run?.controller.abort(log.failure), { once: true });
     this.#recorder = new TurnRecorder(log);
     this.#executor = executor;
     this.#earlier = earlier;
+    const recordEnd = (outcome: Outcome): Promise<void> => this.#end(outcome);
+    this.#runner = new TurnRunner({ log, recorder: this.#recorder, executor, earlier, recordEnd });
     this.#messages = messages;
   }
 
@@ -131,7 +114,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
 
   /** Whether the session can be closed: the agent does not run, and the log has no readers. */
   get idle(): boolean {
-    return this.#run === undefined && this.log.idle;
+    return !this.#runner.isRunning && this.log.idle;
   }
 
   /**
@@ -144,7 +127,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     const committed = this.log.append([{ state: TaskState.SUBMITTED, payload, approvalMode }]);
     // The store refuses the task when another server has created one for a copy of the message. Then no agent must start here.
     if (this.#lease) await committed;
-    this.#start();
+    this.#runner.start();
     await committed;
   }
 
@@ -177,8 +160,8 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     const entries: LogEntry[] = [{ ...opening, approvalMode: changedMode(this.task, approvalMode) }, ...answered];
     // The agent starts before the message is durable. Its events follow the message in the log, so none is durable earlier.
     const committed = this.#recorder.appendWithState(entries, answer);
-    for (const confirmation of confirmationsOf(message)) this.#confirmations.answer(confirmation);
-    if (!this.#run) this.#start();
+    for (const confirmation of confirmationsOf(message)) this.#runner.answer(confirmation);
+    if (!this.#runner.isRunning) this.#runner.start();
     await committed;
     return sequence;
   }
@@ -200,10 +183,8 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
 
   async cancel(): Promise<void> {
     assertNotEnded(this.task);
-    const run = this.#run;
-    if (!run) return this.#end({ case: "aborted", reason: CANCELED });
-    run.controller.abort(CANCELED);
-    await run.ended;
+    if (!this.#runner.isRunning) return this.#end({ case: "aborted", reason: CANCELED });
+    await this.#runner.abort(CANCELED);
   }
 
   async addNotice(text: string, entry?: bigint): Promise<void> {
@@ -229,7 +210,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   }
 
   #assertNotRunning(): void {
-    if (!this.#run) return;
+    if (!this.#runner.isRunning) return;
     throw new DevtoolError(`task ${JSON.stringify(this.task.id)} is working`, Code.FailedPrecondition, {
       remedy: "wait for it or cancel it",
     });
@@ -238,9 +219,9 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   /** Continues a task that a stop of the server interrupted (R1). Must be called once, before anything else. */
   async recover(): Promise<void> {
     const recovery = recoverTask(this.task);
-    this.#isRestarted = this.task.state !== TaskState.SUBMITTED;
+    this.#runner.isRestarted = this.task.state !== TaskState.SUBMITTED;
     if (recovery.case === "interrupt") await this.log.append(recovery.entries);
-    if (recovery.case === "resume") return this.#start();
+    if (recovery.case === "resume") return this.#runner.start();
     const [next] = this.task.queuedMessages;
     if (next && awaitedToolCalls(this.task).length === 0) await this.#continueWith(next, [cutTurnNotice()]);
   }
@@ -248,8 +229,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   /** Stops the agent because the server closes. The task is left as after a restart, and refuses messages. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    this.#run?.controller.abort(STOPPING);
-    await this.#run?.ended;
+    await this.#runner.abort(STOPPING);
   }
 
   /** Closes the session, and lets any server have the task. */
@@ -262,62 +242,14 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   /** Stops the agent and closes the session. The lease ends with the server, so that others find work that is left. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
-    await this.#executor[Symbol.asyncDispose]?.();
+    await this.#runner[Symbol.asyncDispose]();
     this.#lease?.lost.removeEventListener("abort", this.#lose);
   }
 
   /** Ends all work at once and records nothing: another server may write the log now. */
   readonly #lose = (): void => this.log.lose();
 
-  #start(): void {
-    if (this.log.failure) return;
-    const controller = new AbortController();
-    this.#run = { controller, ended: this.#execute(controller.signal) };
-  }
-
-  async #execute(signal: AbortSignal): Promise<void> {
-    const outcome = await this.#runTurn(signal).then(
-      (entry): Outcome => ({ case: "ended", entry }),
-      (reason: unknown): Outcome => ({ case: "aborted", reason }),
-    );
-    // Reset before the end is recorded, so that a message after it starts a run of its own.
-    this.#run = undefined;
-    // A log that failed rejects appends. The registry opens the session again, and that recovers the task.
-    if (this.log.failure) return;
-    // An agent may have ended and still be closing its resources. A cancellation counts until that is done.
-    const isAborted = signal.aborted && (outcome.case === "aborted" || signal.reason === CANCELED);
-    await this.#end(isAborted ? { case: "aborted", reason: signal.reason } : outcome).catch(() => undefined);
-  }
-
-  /** Runs the agent for one turn, and returns the entry that ends the turn. */
-  async #runTurn(signal: AbortSignal): Promise<LogEntry> {
-    this.#recorder.model = (await this.#executor.modelFor?.(this.task)) ?? "";
-    // The agent starts before this is durable. Its events follow in the log. Store failures surface on the next append.
-    this.#recorder.appendWithState([]).catch(() => undefined);
-    const turn = createTurn({
-      log: this.log,
-      earlier: await this.#earlier(this.task),
-      confirmations: this.#confirmations,
-      isRestarted: this.#isRestarted,
-      takeSteering: () => this.#takeSteering(),
-    });
-    this.#isRestarted = false;
-    for await (const event of this.#executor.execute(turn, signal)) {
-      if (event.case === "end" || event.case === "reply") return endEntry(event, this.task);
-      const held = this.#recorder.record(event);
-      if (held) await held;
-    }
-    return stateEntry(TaskState.COMPLETED);
-  }
-
-  /** Moves steering messages to the history. They are in the task when it returns; store failures surface on the next append. */
-  #takeSteering(): void {
-    const messages = this.task.queuedMessages.filter(({ delivery }) => delivery === MessageDelivery.STEER);
-    if (messages.length > 0)
-      this.#recorder.append(messages.map((each) => takenEntry(this.task, each))).catch(() => undefined);
-  }
-
-  /** Records the end of a run, and starts the next turn when a message is queued. */
+  /** Records the end of a turn, and starts the next turn when a message is queued. */
   async #end(outcome: Outcome): Promise<void> {
     if (outcome.case === "aborted" && outcome.reason === STOPPING) return this.#interrupt();
     const entry = outcome.case === "ended" ? outcome.entry : abortedEntry(outcome.reason);
@@ -337,7 +269,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   /** Starts the next turn with a queued message. The task stays `working`. */
   async #continueWith(next: QueuedMessage, before: readonly LogEntry[]): Promise<void> {
     const recorded = this.#recorder.append([...before, takenEntry(this.task, next)]);
-    this.#start();
+    this.#runner.start();
     await recorded;
   }
 

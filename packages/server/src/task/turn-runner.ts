@@ -1,0 +1,124 @@
+import { type Message, MessageDelivery, type Task, TaskState, type ToolCallConfirmation } from "@devtool/schema";
+import type { AgentExecutor } from "../agent/agent-executor.ts";
+import { Confirmations } from "../agent/confirmations.ts";
+import type { EventLog, LogEntry } from "./event-log.ts";
+import { createTurn } from "./live-turn.ts";
+import { takenEntry } from "./message-queue.ts";
+import { CANCELED, endEntry, stateEntry } from "./turn-entries.ts";
+import type { TurnRecorder } from "./turn-recorder.ts";
+
+/** How a turn of the agent ended: by itself, or because it was aborted or failed. */
+export type Outcome =
+  | { readonly case: "ended"; readonly entry: LogEntry }
+  | { readonly case: "aborted"; readonly reason: unknown };
+
+/** Dependencies of `TurnRunner`. */
+export interface TurnRunnerOptions {
+  readonly log: EventLog;
+  readonly recorder: TurnRecorder;
+  readonly executor: AgentExecutor;
+  /** Reads the messages of the tasks that a task continues. */
+  readonly earlier: (task: Task) => Promise<readonly Message[]>;
+  /** Records how a turn ended. It may start the next turn. */
+  readonly recordEnd: (outcome: Outcome) => Promise<void>;
+}
+
+/** A turn that runs. */
+interface Run {
+  /** Aborts the turn. */
+  readonly controller: AbortController;
+  /** Resolves when the end of the turn is recorded. */
+  readonly ended: Promise<void>;
+}
+
+/** Runs the agent of an open task, one turn at a time, and records what it does. */
+export class TurnRunner implements AsyncDisposable {
+  /** Whether an earlier executor worked on the task, and this one has not run yet. */
+  isRestarted = false;
+  readonly #options: TurnRunnerOptions;
+  readonly #confirmations = new Confirmations();
+  #run: Run | undefined;
+
+  constructor(options: TurnRunnerOptions) {
+    this.#options = options;
+    const { log } = options;
+    // What the agent does from now on cannot be recorded, and another server may do it as well.
+    log.failed.addEventListener("abort", () => this.#run?.controller.abort(log.failure), { once: true });
+  }
+
+  /** Whether the agent runs. False as soon as it has ended, before the end of its turn is recorded. */
+  get isRunning(): boolean {
+    return this.#run !== undefined;
+  }
+
+  /** Starts a turn. Does nothing when the log has failed. No other turn may run. */
+  start(): void {
+    if (this.#options.log.failure) return;
+    const controller = new AbortController();
+    this.#run = { controller, ended: this.#execute(controller.signal) };
+  }
+
+  /** Gives the agent an answer that is in the log. Ignores an answer that the agent does not wait for. */
+  answer(confirmation: ToolCallConfirmation): void {
+    this.#confirmations.answer(confirmation);
+  }
+
+  /** Aborts the turn that runs, if one does. Resolves when its end is recorded. */
+  async abort(reason: Error): Promise<void> {
+    const run = this.#run;
+    run?.controller.abort(reason);
+    await run?.ended;
+  }
+
+  /** Waits for the end of the turn that runs, if one does, and closes the executor. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#run?.ended;
+    await this.#options.executor[Symbol.asyncDispose]?.();
+  }
+
+  async #execute(signal: AbortSignal): Promise<void> {
+    const outcome = await this.#runTurn(signal).then(
+      (entry): Outcome => ({ case: "ended", entry }),
+      (reason: unknown): Outcome => ({ case: "aborted", reason }),
+    );
+    // Reset before the end is recorded, so that a message after it starts a run of its own.
+    this.#run = undefined;
+    // A log that failed rejects appends. The registry opens the session again, and that recovers the task.
+    if (this.#options.log.failure) return;
+    // An agent may have ended and still be closing its resources. A cancellation counts until that is done.
+    const isAborted = signal.aborted && (outcome.case === "aborted" || signal.reason === CANCELED);
+    await this.#options
+      .recordEnd(isAborted ? { case: "aborted", reason: signal.reason } : outcome)
+      .catch(() => undefined);
+  }
+
+  /** Runs the agent for one turn, and returns the entry that ends the turn. */
+  async #runTurn(signal: AbortSignal): Promise<LogEntry> {
+    const { log, recorder, executor, earlier } = this.#options;
+    recorder.model = (await executor.modelFor?.(log.task)) ?? "";
+    // The agent starts before this is durable. Its events follow in the log. Store failures surface on the next append.
+    recorder.appendWithState([]).catch(() => undefined);
+    const turn = createTurn({
+      log,
+      earlier: await earlier(log.task),
+      confirmations: this.#confirmations,
+      isRestarted: this.isRestarted,
+      takeSteering: () => this.#takeSteering(),
+    });
+    this.isRestarted = false;
+    for await (const event of executor.execute(turn, signal)) {
+      if (event.case === "end" || event.case === "reply") return endEntry(event, log.task);
+      const held = recorder.record(event);
+      if (held) await held;
+    }
+    return stateEntry(TaskState.COMPLETED);
+  }
+
+  /** Moves steering messages to the history. They are in the task when it returns; store failures surface on the next append. */
+  #takeSteering(): void {
+    const { log, recorder } = this.#options;
+    const messages = log.task.queuedMessages.filter(({ delivery }) => delivery === MessageDelivery.STEER);
+    if (messages.length === 0) return;
+    recorder.append(messages.map((each) => takenEntry(log.task, each))).catch(() => undefined);
+  }
+}
