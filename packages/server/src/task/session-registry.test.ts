@@ -68,6 +68,69 @@ describe("a task that the store does not take", () => {
   });
 });
 
+describe("a task whose log can no longer be written", () => {
+  it("has its agent closed at once, though no request comes and the task had ended", async () => {
+    const store = new BrokenStore();
+    const closed = Promise.withResolvers<undefined>();
+    await using registry = registryIn(store, () => closing(closed));
+    await begin(registry, "t1");
+    store.isBroken = true;
+    using held = await registry.get("t1");
+    await expect(held?.session.addNotice("hi")).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    await closed.promise;
+  });
+
+  it("is opened again, and the server waits for the end of its first agent when it closes", async () => {
+    const store = new BrokenStore();
+    const closed = Promise.withResolvers<undefined>();
+    const isClosed: boolean[] = [];
+    let opened = 0;
+    const goOn = Promise.withResolvers<undefined>();
+    const slow: AgentExecutor = {
+      ...silent(),
+      async [Symbol.asyncDispose]() {
+        await goOn.promise;
+        isClosed.push(true);
+      },
+    };
+    const registry = registryIn(store, () => (opened++ === 0 ? slow : closing(closed)));
+    await begin(registry, "t1");
+    store.isBroken = true;
+    const failed = await registry.get("t1");
+    await expect(failed?.session.addNotice("hi")).rejects.toThrow();
+    failed?.[Symbol.dispose]();
+    store.isBroken = false;
+    const again = await registry.get("t1");
+    await again?.session.addNotice("hi");
+    again?.[Symbol.dispose]();
+    const disposed = registry[Symbol.asyncDispose]();
+    await closed.promise;
+    expect(isClosed).toEqual([]);
+    goOn.resolve(undefined);
+    await disposed;
+    expect(isClosed).toEqual([true]);
+  });
+});
+
+/** A store whose disk can become full. */
+class BrokenStore extends MemoryTaskStore {
+  isBroken = false;
+
+  override append(...written: Parameters<MemoryTaskStore["append"]>): Promise<void> {
+    if (!this.isBroken) return super.append(...written);
+    return Promise.reject(new DevtoolError("the disk is full", Code.ResourceExhausted));
+  }
+}
+
+/** An agent that ends its turn at once, and tells when it is closed. */
+function closing(closed: PromiseWithResolvers<undefined>): AgentExecutor {
+  return { ...silent(), [Symbol.asyncDispose]: async () => closed.resolve(undefined) };
+}
+
+function registryIn(store: MemoryTaskStore, createExecutor: () => AgentExecutor): SessionRegistry {
+  return new SessionRegistry({ store, createExecutor, now: () => new Date() });
+}
+
 /** A store that takes nothing. */
 class FullStore extends MemoryTaskStore {
   override append(): Promise<void> {

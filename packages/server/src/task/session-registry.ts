@@ -51,6 +51,8 @@ export class SessionRegistry implements AsyncDisposable {
   /** The open tasks by id, the least recently used first. */
   readonly #tasks = new Map<string, OpenTask>();
   readonly #conversations = new OpenConversations();
+  /** The sessions that are being closed because they failed. */
+  readonly #closing = new Set<Promise<void>>();
   #isStopping = false;
 
   constructor(options: SessionRegistryOptions) {
@@ -80,8 +82,7 @@ export class SessionRegistry implements AsyncDisposable {
       try {
         await opened.create({ ...created, replyOnly }, approvalMode);
       } catch (reason) {
-        // Its agent may take a while to end.
-        void opened.close().catch(() => undefined);
+        this.#closeLater(opened);
         throw reason;
       }
       return opened;
@@ -107,7 +108,10 @@ export class SessionRegistry implements AsyncDisposable {
     const task = open ?? { opening: this.#load(taskId), holders: 0 };
     using held = await this.#hold(taskId, task);
     if (held && !(await held.session.isCurrent())) {
-      if (this.#tasks.get(taskId) === task) this.#forget(taskId, held.session.task);
+      if (this.#tasks.get(taskId) === task) {
+        this.#forget(taskId, held.session.task);
+        this.#closeLater(held.session);
+      }
       return this.own(taskId);
     }
     await this.#closeIdle();
@@ -160,6 +164,7 @@ export class SessionRegistry implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
     await this.#eachSession((session) => session[Symbol.asyncDispose]());
+    await Promise.all(this.#closing);
     this.#tasks.clear();
   }
 
@@ -234,6 +239,15 @@ export class SessionRegistry implements AsyncDisposable {
   #forget(taskId: string, task: Task): void {
     this.#tasks.delete(taskId);
     this.#conversations.close(task);
+  }
+
+  /** Closes a session that failed. Nobody waits but the server when it closes, because the agent may take a while to end. */
+  #closeLater(session: TaskSession): void {
+    const closing = session
+      .close()
+      .catch(() => undefined)
+      .finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
   }
 
   #open(task: Task, executor: AgentExecutor, conversation: Conversation, lease: TaskLease | undefined): TaskSession {

@@ -143,7 +143,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
 
   async #take(incoming: Incoming): Promise<bigint> {
     const { message, delivery, activateExtension, clientLabel, approvalMode, entry } = incoming;
-    if (this.#isStopping) throw stopping();
+    if (this.#isStopping) throw this.log.failure ?? stopping();
     const answered = callEntries(this.task, answeredCalls(this.task, message, clientLabel));
     const steers = delivery === MessageDelivery.STEER && this.#executor.takesSteering;
     const queued = mustWait(this.task, message)

@@ -38,12 +38,12 @@ export class TurnRunner implements AsyncDisposable {
   readonly #options: TurnRunnerOptions;
   readonly #confirmations = new Confirmations();
   #run: Run | undefined;
+  /** Resolves when the executor is closed; undefined while it is open. */
+  #closed: Promise<void> | undefined;
 
   constructor(options: TurnRunnerOptions) {
     this.#options = options;
-    const { log } = options;
-    // What the agent does from now on cannot be recorded, and another server may do it as well.
-    log.failed.addEventListener("abort", () => this.#run?.controller.abort(log.failure), { once: true });
+    options.log.failed.addEventListener("abort", this.#fail, { once: true });
   }
 
   /** Whether the agent runs. False as soon as it has ended, before the end of its turn is recorded. */
@@ -71,10 +71,22 @@ export class TurnRunner implements AsyncDisposable {
   }
 
   /** Waits for the end of the turn that runs, if one does, and closes the executor. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
     await this.#run?.ended;
     await this.#options.executor[Symbol.asyncDispose]?.();
   }
+
+  /** Ends the agent at once: what it does cannot be recorded any more, and another server may do it as well. */
+  readonly #fail = (): void => {
+    this.#run?.controller.abort(this.#options.log.failure);
+    // Whoever closes the session has the error.
+    this[Symbol.asyncDispose]().catch(() => undefined);
+  };
 
   async #execute(signal: AbortSignal): Promise<void> {
     const outcome = await this.#runTurn(signal).then(
