@@ -132,6 +132,11 @@ describe.skipIf(bin === undefined)("PostgresStore", () => {
     await using reader = await PostgresStore.open({ url, schema });
     await expect(reader.assertWritable()).rejects.toThrow("the database is read-only");
     await expect(reader.append([created("t1")])).rejects.toMatchObject({ code: Code.Unavailable });
+    const record = create(AuditRecordSchema, { taskId: "t1", sequence: 1n });
+    await expect(reader.append([], [record])).rejects.toMatchObject({
+      ...{ name: "DevtoolError", code: Code.Unavailable },
+      problem: "the database is read-only",
+    });
   });
 
   it("refuses appends after it was closed", async () => {

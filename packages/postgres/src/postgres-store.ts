@@ -86,10 +86,18 @@ export class PostgresStore implements ServerStore {
   ): Promise<void> {
     if (this.#closed) throw closed();
     const append = createAppend(events, audit, fence, answer);
-    if (!append) return this.#audit.put(audit);
+    if (!append) return this.#putAudit(audit);
     this.#queue.push(append);
     this.#writing ??= this.#writeQueue();
     return append.committed.promise;
+  }
+
+  async #putAudit(records: readonly AuditRecord[]): Promise<void> {
+    try {
+      await this.#audit.put(records);
+    } catch (reason) {
+      throw storeError(reason);
+    }
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
