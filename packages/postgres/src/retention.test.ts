@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { AuditRecordSchema, type TaskEvent, TaskState } from "@devtool/schema";
+import { AuditRecordSchema, InboxRequestSchema, type TaskEvent, TaskState } from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
 import { created, eventsOf, text } from "@devtool/server/testing/contracts";
 import { describe, expect, it } from "vitest";
@@ -27,6 +27,7 @@ describe.skipIf(bin === undefined)("the statements of docs/postgres.md that remo
       await store.append(events, [create(AuditRecordSchema, { taskId: id, sequence: 1n })]);
       await server.run(`INSERT INTO devtool.push_config (task_id, config_id, active, subscription, progress)
         VALUES ('${id}', 'c', true, '', '')`);
+      await store.shared.inbox.put(id, create(InboxRequestSchema, { request: { case: "notice", value: "hi" } }));
     }
     const page = readFileSync(new URL("../../../docs/postgres.md", import.meta.url), "utf8");
     const [, sql = ""] = /## Remove old tasks[\s\S]*?```sql\n([\s\S]*?)```/.exec(page) ?? [];
@@ -37,9 +38,10 @@ describe.skipIf(bin === undefined)("the statements of docs/postgres.md that remo
     expect(left.map(({ last }) => last.taskId)).toEqual(["recent", "asking"]);
     for (const { last } of left) expect(await eventsOf(store, last.taskId)).toHaveLength(2);
     const rows = await server.run(
-      "SELECT (SELECT count(*) FROM devtool.event) AS events, (SELECT count(*) FROM devtool.push_config) AS configs",
+      `SELECT (SELECT count(*) FROM devtool.event) AS events, (SELECT count(*) FROM devtool.push_config) AS configs,
+        (SELECT count(*) FROM devtool.inbox) AS requests`,
     );
-    expect(rows).toEqual([{ events: "2", configs: "2" }]);
+    expect(rows).toEqual([{ events: "2", configs: "2", requests: "2" }]);
     expect(await verifyAudit(store.readAudit(0n))).toMatchObject({ count: 3n, fault: undefined });
   });
 });
