@@ -45,7 +45,7 @@ export class ServedAgents implements AsyncDisposable {
     const remedy = `choose ${this.#names()}`;
     const missing = new DevtoolError(`agent ${quoted(name)} is not served here`, Code.NotFound, { remedy });
     return {
-      // biome-ignore lint/correctness/useYield: it only fails.
+      // biome-ignore lint/correctness/useYield: the turn fails before it has an event.
       async *execute() {
         throw missing;
       },
