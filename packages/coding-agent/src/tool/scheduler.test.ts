@@ -162,6 +162,31 @@ describe("the tool scheduler", () => {
     expect(again?.detail?.digest).not.toEqual(asked?.detail?.digest);
   });
 
+  it("after a restart, takes an answer that comes while a changed call is validated for its old question only (S13)", async () => {
+    const [asked] = await published(runNewCalls([call("a", "change")], context(), signal));
+    const seen: Record<string, readonly string[][]> = {};
+    for (const optionId of [OPTION_PROCEED_ONCE, OPTION_CANCEL]) {
+      let task = taskWith(asked);
+      const { confirmations, ...rest } = context();
+      const other = change(succeed, "something else");
+      const prepare: Tool["prepare"] = async (args, until) => {
+        task = answeredTask(asked, optionId);
+        confirmations.answer(confirmation("a", optionId));
+        return other.prepare(args, until);
+      };
+      const answering: SchedulerContext = {
+        ...rest,
+        confirmations,
+        tools: new Map([["change", { ...other, prepare }]]),
+        get task() {
+          return task;
+        },
+      };
+      seen[optionId] = await collect(runOpenCalls(openToolCalls(task), answering, signal));
+    }
+    expect(seen).toEqual({ [OPTION_PROCEED_ONCE]: [["a FAILED"]], [OPTION_CANCEL]: [] });
+  });
+
   it("cancels calls that followed a declined one, but not those that the user was asked about", async () => {
     const asking = context();
     const seen: string[] = [];

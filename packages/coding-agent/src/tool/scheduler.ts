@@ -1,9 +1,12 @@
 import {
   findConfirmation,
+  findToolCall,
   isAwaitingApproval,
+  isEnded,
   OPTION_CANCEL,
   OPTION_MODIFY_WITH_EDITOR,
   OPTION_PROCEED_ALWAYS_AND_SAVE,
+  type Task,
   type ToolCall,
   type ToolCallConfirmation,
   ToolCallStage,
@@ -73,11 +76,30 @@ export async function* runOpenCalls(
   signal: AbortSignal,
 ): AsyncIterable<readonly CallUpdate[]> {
   for (const call of calls) if (isAwaitingApproval(call)) context.confirmations.open(call.toolCallId);
-  const prepared = await Promise.all(calls.map((call) => resumeCall(call, context, signal)));
+  const resumed = await Promise.all(
+    calls.map(async (call) => ({ call, item: await resumeCall(call, context, signal) })),
+  );
+  const prepared = resumed.map(({ call, item }) => afterAnswer(call, item, context.task));
   openQuestions(prepared, context);
   const changed = prepared.filter(({ call }, index) => call !== calls[index]);
   if (changed.length > 0) yield changed;
   yield* runPrepared(prepared, context, signal);
+}
+
+/**
+ * Returns a resumed call as it is after an answer that came while the call was validated. The answer is for the question before: it
+ * can decline the call or send content for another question, but does not approve another effect.
+ *
+ * @param before the call as it was before it was validated
+ */
+function afterAnswer(before: ToolCall, item: PreparedCall, task: Task): PreparedCall {
+  const { toolCallId } = before;
+  const recorded = findToolCall(task, toolCallId);
+  const isAnswered = isAwaitingApproval(before) && recorded !== undefined && !isAwaitingApproval(recorded);
+  if (item.call === before || !isAnswered) return item;
+  if (isEnded(recorded)) return { ...item, call: before };
+  const sendsContent = findConfirmation(task, toolCallId)?.selectedOptionId === OPTION_MODIFY_WITH_EDITOR;
+  return isAwaitingApproval(item.call) && !sendsContent ? outdatedCall(item) : item;
 }
 
 function openQuestions(prepared: readonly PreparedCall[], { confirmations }: SchedulerContext): void {
