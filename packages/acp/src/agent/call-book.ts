@@ -32,11 +32,11 @@ export interface CallBookOptions {
 }
 
 /**
- * The tool calls of one turn, as an agent reports them in pieces: any of `tool_call`, `tool_call_update` and
- * `session/request_permission` may be the first to mention a call.
+ * The tool calls of one turn. An agent reports a call in pieces: any of `tool_call`, `tool_call_update` and
+ * `session/request_permission` may be the first to mention it.
  *
- * Each method returns the versions of the call that the task's log needs next. The stages in the log decide which moves
- * are possible, so a call that has ended stays as it is whatever the agent says later.
+ * A method that is named after a stage returns the versions of the call that bring the log to this stage: several when the log
+ * lacks earlier stages, none when the call cannot reach it. A call that has ended stays as it is, whatever the agent reports later.
  */
 export class CallBook {
   readonly #options: CallBookOptions;
@@ -94,7 +94,7 @@ export class CallBook {
   }
 
   pending(id: string): CallUpdate[] {
-    const stage = this.#stage(id);
+    const stage = this.stage(id);
     if (stage === ToolCallStage.EXECUTING) return this.executing(id);
     if (stage !== ToolCallStage.UNSPECIFIED && stage !== ToolCallStage.VALIDATING) return [];
     const detail = this.#detail(id, { stage: ToolCallStage.VALIDATING });
@@ -103,7 +103,7 @@ export class CallBook {
 
   /** The agent may run the call: `rule` says who decided that. */
   allowed(id: string, rule: string, reason: string): CallUpdate[] {
-    const stage = this.#stage(id);
+    const stage = this.stage(id);
     if (stage !== ToolCallStage.UNSPECIFIED && stage !== ToolCallStage.VALIDATING) return [];
     const detail = this.#detail(id, { stage: ToolCallStage.SCHEDULED, rule, reason });
     return [{ call: this.#call(id, ToolCallStatus.PENDING), detail }];
@@ -111,7 +111,7 @@ export class CallBook {
 
   executing(id: string): CallUpdate[] {
     const before = this.allowed(id, AGENT_DECIDED, "the agent did not ask");
-    const stage = before.length > 0 ? ToolCallStage.SCHEDULED : this.#stage(id);
+    const stage = before.length > 0 ? ToolCallStage.SCHEDULED : this.stage(id);
     if (stage !== ToolCallStage.SCHEDULED && stage !== ToolCallStage.EXECUTING) return [];
     const text = this.#find(id)?.text ?? "";
     const live = text === "" ? {} : { liveContent: text };
@@ -122,7 +122,7 @@ export class CallBook {
   }
 
   succeeded(id: string): CallUpdate[] {
-    const stage = this.#stage(id);
+    const stage = this.stage(id);
     if (stage === ToolCallStage.AWAITING_APPROVAL)
       return this.failed(id, "execution_failed", "the agent ran the call without waiting for the answer");
     const before = stage === ToolCallStage.EXECUTING ? [] : this.executing(id);
@@ -132,7 +132,7 @@ export class CallBook {
   }
 
   failed(id: string, type: FailureType, message: string, decision: Partial<ToolCallDetail> = {}): CallUpdate[] {
-    const stage = this.#stage(id);
+    const stage = this.stage(id);
     if (stage >= ToolCallStage.SUCCEEDED) return [];
     const before = stage === ToolCallStage.UNSPECIFIED ? this.pending(id) : [];
     const value = toolFailure(type, message, this.#find(id)?.exitCode);
@@ -150,7 +150,7 @@ export class CallBook {
 
   /** The version of a call that asks the user; none for a call that can no longer ask. */
   asking(id: string, options: ConfirmationRequest["options"]): CallUpdate[] {
-    const stage = this.#stage(id);
+    const stage = this.stage(id);
     if (stage > ToolCallStage.AWAITING_APPROVAL) return [];
     const confirmationRequest = create(ConfirmationRequestSchema, { options, details: this.detailsOf(id) });
     const detail = this.#detail(id, { stage: ToolCallStage.AWAITING_APPROVAL, digest: this.digestOf(id) });
@@ -171,7 +171,7 @@ export class CallBook {
   /** The versions that end a question which is a call of its own, after its answer. */
   endQuestion(id: string): CallUpdate[] {
     const content = findToolCallPart(this.#options.task(), id)?.content;
-    if (content?.case !== "toolCall" || this.#stage(id) !== ToolCallStage.SCHEDULED) return [];
+    if (content?.case !== "toolCall" || this.stage(id) !== ToolCallStage.SCHEDULED) return [];
     const { confirmationRequest: _answered, ...call } = content.value;
     return [
       { call: { ...call, status: ToolCallStatus.EXECUTING } },
@@ -222,7 +222,7 @@ export class CallBook {
   open(): string[] {
     return [...this.#calls.values()]
       .map(({ id }) => id)
-      .filter((id) => this.#stage(id) < ToolCallStage.SUCCEEDED && this.#stage(id) !== ToolCallStage.UNSPECIFIED);
+      .filter((id) => this.stage(id) < ToolCallStage.SUCCEEDED && this.stage(id) !== ToolCallStage.UNSPECIFIED);
   }
 
   /** Returns an id that no call of the task has. An agent may choose any id for its calls. */
@@ -257,7 +257,8 @@ export class CallBook {
     return this.#calls.values().find((known) => known.id === id);
   }
 
-  #stage(id: string): ToolCallStage {
+  /** Returns the stage of a call in the log. */
+  stage(id: string): ToolCallStage {
     return findToolCallDetail(this.#options.task(), id)?.stage ?? ToolCallStage.UNSPECIFIED;
   }
 

@@ -78,7 +78,7 @@ export class DescribedCall {
     return this.diffs.length > 0 ? "edit" : this.#kind || "other";
   }
 
-  /** The arguments as an object: any other value is its field `value`. */
+  /** The arguments of the call. Arguments that are not an object are wrapped in one, as its field `value`. */
   get input(): JsonObject {
     if (this.#input === undefined || this.#input === null) return {};
     return isObject(this.#input) ? this.#input : { value: this.#input };

@@ -25,6 +25,8 @@ export class UserQuestions {
   /** The open questions by the id of the call in our task that asks. */
   readonly #open = new Map<string, UserQuestion>();
   readonly #answers: ToolCallConfirmation[] = [];
+  /** The number of questions that are calls of their own. */
+  #ownCalls = 0;
 
   constructor(confirmations: Turn["confirmations"], book: CallBook) {
     this.#confirmations = confirmations;
@@ -47,6 +49,11 @@ export class UserQuestions {
   /** Whether the call of our task asks. */
   has(id: string): boolean {
     return this.#open.has(id);
+  }
+
+  /** Returns the id of a question that is a call of its own: a prefix and a number. */
+  freeId(prefix: string): string {
+    return this.#book.freeId(`${prefix}${++this.#ownCalls}`);
   }
 
   /** Waits for the user's answer beside the agent. The item `answered` follows. */

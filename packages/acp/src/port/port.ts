@@ -23,7 +23,7 @@ export interface Port {
 export interface PortAgent {
   readonly name: string;
   readonly version: string;
-  /** Media types that prompts may contain, as in an agent card. Empty: any. */
+  /** The media types that prompts may contain, such as `text/plain`: `AgentCard.default_input_modes`. An empty list permits every type. */
   readonly inputModes: readonly string[];
   /**
    * Whether the agent has the development-tool extension: sessions with settings, tool calls, approvals and slash commands. An agent

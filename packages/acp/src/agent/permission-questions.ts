@@ -1,0 +1,201 @@
+import type { RequestPermissionOutcome } from "@agentclientprotocol/sdk";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { findToolCallDetail, OPTION_CANCEL, ToolCallStage } from "@devtool/schema";
+import { objectOrEmpty } from "@devtool/schema/json";
+import type { AgentEvent, CallUpdate, PermissionPolicy, Turn } from "@devtool/server/agent";
+import type { AcpSession } from "./acp-session.ts";
+import { Approvals, type ShownCall } from "./approvals.ts";
+import type { CallBook } from "./call-book.ts";
+import { CallDecision } from "./call-decision.ts";
+import { type EarlierQuestions, hex } from "./earlier-questions.ts";
+import type { OpenQuestion, SessionItem } from "./inbox.ts";
+import type { ItemQueue } from "./item-queue.ts";
+import { PermissionOptions } from "./permission-options.ts";
+import { calls } from "./update-events.ts";
+import type { UserQuestion, UserQuestions } from "./user-questions.ts";
+
+/** The time in which further questions are shown together with the first, in milliseconds. */
+const GATHER_MS = 20;
+const ALLOWED = "the policy allows it";
+const CANCELLED: RequestPermissionOutcome = { outcome: "cancelled" };
+
+/** A question about a call, with what is needed to answer it. */
+interface CallQuestion {
+  readonly question: OpenQuestion<RequestPermissionOutcome>;
+  readonly options: PermissionOptions;
+  /** The call as it was when it was decided about. */
+  readonly shown: ShownCall;
+}
+
+/** What a question of the agent leads to. */
+interface PermissionResult {
+  readonly updates: readonly CallUpdate[];
+  /** Answers it, once the updates are recorded. Undefined when the user is asked. */
+  readonly answer?: () => Iterable<AgentEvent>;
+}
+
+/** The dependencies of `PermissionQuestions`. */
+export interface PermissionQuestionsOptions {
+  readonly turn: Turn;
+  readonly session: AcpSession;
+  readonly permission: PermissionPolicy | undefined;
+  readonly book: CallBook;
+  readonly questions: UserQuestions;
+  readonly earlier: EarlierQuestions;
+}
+
+type Performed = Extract<SessionItem, { case: "performed" }>["value"];
+
+/** The questions of the agent in one turn whether a call may run, and the calls that the client makes for it. */
+export class PermissionQuestions {
+  readonly #turn: Turn;
+  readonly #session: AcpSession;
+  readonly #book: CallBook;
+  readonly #questions: UserQuestions;
+  readonly #earlier: EarlierQuestions;
+  readonly #approvals: Approvals;
+  readonly #decision: CallDecision;
+  /** The calls that the client makes for the agent now, by the parameters of their questions. */
+  readonly #performing = new Map<JsonObject, string>();
+
+  constructor({ turn, session, permission, book, questions, earlier }: PermissionQuestionsOptions) {
+    this.#turn = turn;
+    this.#session = session;
+    this.#book = book;
+    this.#questions = questions;
+    this.#earlier = earlier;
+    this.#approvals = new Approvals(book, turn.task.settings?.workspacePath ?? "");
+    this.#decision = new CallDecision({ turn, book, permission, allowsEdits: () => session.allowsEdits });
+  }
+
+  /** Whether the client makes a call for the agent now. */
+  get arePerforming(): boolean {
+    return this.#performing.size > 0;
+  }
+
+  /** Shows the questions that the agent asks at the same time together, so that the user is asked once about all. */
+  async *ask(
+    first: OpenQuestion<RequestPermissionOutcome>,
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent> {
+    const gathered = new Set<unknown>();
+    const asking: CallUpdate[] = [];
+    for (let question: OpenQuestion<RequestPermissionOutcome> | undefined = first; question; ) {
+      gathered.add(keyOf(question));
+      const { updates, answer } = await this.#decide(question, queue, signal);
+      if (answer) yield* calls(updates);
+      else asking.push(...updates);
+      if (answer) yield* answer();
+      if (asking.length === 0) return;
+      const following = await queue.peek(GATHER_MS, signal);
+      question = undefined;
+      if (following?.case !== "permission" || gathered.has(keyOf(following.value))) break;
+      await queue.take(signal);
+      question = following.value;
+    }
+    yield* calls(asking);
+  }
+
+  /** Decides about a question: returns the versions of its call, and what follows when they are recorded. */
+  async #decide(
+    question: OpenQuestion<RequestPermissionOutcome>,
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): Promise<PermissionResult> {
+    const { action, params } = question;
+    const options = new PermissionOptions(question.options);
+    const call = objectOrEmpty(params.toolCall);
+    const { allowed = CANCELLED, rejected } = options;
+    if (action && this.#approvals.use(action)) return { updates: [], answer: () => answered(question, allowed) };
+    const id = action ? this.#book.begin(call) : this.#book.merge(call, true);
+    if (id === undefined) return { updates: [], answer: () => answered(question, CANCELLED) };
+    const earlier = this.#earlier.take(id, this.#book.digestOf(id));
+    if (earlier !== undefined) this.#book.adopt(id, earlier);
+    const asked = { question, options, shown: this.#approvals.show(earlier ?? id) };
+    if (earlier !== undefined) return { updates: [], answer: () => this.#askEarlier(asked, queue, signal) };
+    const decision = await this.#decision.about(id, action, signal);
+    if (action?.case === "read" && decision.case === "allow")
+      return { updates: [], answer: () => answered(question, allowed) };
+    if (decision.case === "allow" && options.allowed)
+      return { updates: this.#book.allowed(id, decision.rule, ALLOWED), answer: () => this.#settle(asked, allowed) };
+    if (decision.case === "deny") {
+      const { rule, reason } = decision;
+      const updates = this.#book.failed(id, "policy_violation", reason, { rule, reason });
+      return { updates, answer: () => answered(question, rejected) };
+    }
+    return this.#askUser(asked, queue, signal);
+  }
+
+  /**
+   * Asks the user about a call. The question is a call of its own when the call runs or was approved once, and so cannot wait again,
+   * and when the user is reading another question about it: an answer is for the question that was shown.
+   */
+  #askUser(asked: CallQuestion, queue: ItemQueue<SessionItem>, signal: AbortSignal): PermissionResult {
+    const { question, options, shown } = asked;
+    const { id } = shown;
+    const isOwnCall = this.#book.stage(id) <= ToolCallStage.AWAITING_APPROVAL && !this.#asksOtherwise(id);
+    const askId = isOwnCall ? id : this.#questions.freeId(`${id}?`);
+    this.#questions.ask(askId, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
+    const updates = isOwnCall
+      ? this.#book.asking(id, options.shown)
+      : [this.#book.askingWhileRunning(id, askId, options.shown)];
+    return { updates };
+  }
+
+  /** Whether a call waits for the answer to a question about something else than what it is now. */
+  #asksOtherwise(id: string): boolean {
+    const { digest } = findToolCallDetail(this.#turn.task, id) ?? {};
+    return this.#questions.has(id) && hex(digest) !== hex(this.#book.digestOf(id));
+  }
+
+  /** Answers the question of a call that an earlier run asked already: with its answer, or when the user answers. */
+  *#askEarlier(asked: CallQuestion, queue: ItemQueue<SessionItem>, signal: AbortSignal): Generator<AgentEvent> {
+    const { question, options, shown } = asked;
+    const { id } = shown;
+    const stage = this.#book.stage(id);
+    const chosen = findToolCallDetail(this.#turn.task, id)?.selectedOptionId ?? OPTION_CANCEL;
+    if (stage === ToolCallStage.AWAITING_APPROVAL)
+      this.#questions.ask(id, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
+    else yield* this.#settle(asked, options.outcome(stage === ToolCallStage.CANCELLED ? OPTION_CANCEL : chosen));
+  }
+
+  #answerOf(asked: CallQuestion): UserQuestion["answer"] {
+    return ({ selectedOptionId }) => this.#settle(asked, asked.options.outcome(selectedOptionId));
+  }
+
+  /**
+   * Answers a question about a call. A call that may run is recorded as one that runs before anybody can run it: after a
+   * crash it is not taken for one that still waits.
+   */
+  *#settle({ question, options, shown }: CallQuestion, outcome: RequestPermissionOutcome): Generator<AgentEvent> {
+    const reach = options.reachOf(outcome);
+    // An agent that has ended asks again, and gets the answer then.
+    if (this.#session.connection.ended.aborted) return question.answer(outcome);
+    if (reach) {
+      this.#approvals.add(shown);
+      if (reach === "always" && shown.kind === "edit") this.#session.allowsEdits = true;
+      if (question.action) this.#performing.set(question.params, shown.id);
+      yield* calls(this.#book.executing(shown.id));
+    }
+    question.answer(outcome);
+  }
+
+  /** Records the end of a call that the client made for the agent. */
+  *performed({ params, error }: Performed): Generator<AgentEvent> {
+    const id = this.#performing.get(params);
+    if (id === undefined) return;
+    this.#performing.delete(params);
+    yield* calls(error === undefined ? this.#book.succeeded(id) : this.#book.failed(id, "execution_failed", error));
+  }
+}
+
+function answered<Answer>(question: OpenQuestion<Answer>, value: Answer): readonly AgentEvent[] {
+  question.answer(value);
+  return [];
+}
+
+/** What tells the questions apart that are asked at the same time. */
+function keyOf(question: OpenQuestion<RequestPermissionOutcome>): unknown {
+  return objectOrEmpty(question.params.toolCall).toolCallId ?? question;
+}
