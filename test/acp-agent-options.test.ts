@@ -1,5 +1,4 @@
-import type { Task } from "@devtool/schema";
-import { TaskState } from "@devtool/schema";
+import { AuditAction, type Task, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { AcpWorld, type AcpWorldOptions } from "./acp-agent/world.ts";
 
@@ -28,6 +27,28 @@ describe("an agent's own options (SESSION-4)", () => {
     const { task: after } = await tell(acp, { effort: "high" }, task);
     expect(after.history.filter(({ agentOptions }) => agentOptions.effort === "high")).toHaveLength(1);
     expect(after.sessionSettings?.agentOptions ?? {}).toEqual({});
+  });
+
+  it("are in the audit with the message that set them, also one that waits", async () => {
+    await using acp = await world({ isDurable: true });
+    const { task } = await tell(acp, { effort: "high" });
+    await tell(acp, {}, task);
+    await tell(acp, { effort: "low" }, task);
+    const { task: asking } = await acp.say("ask make\ntell");
+    const { task: queued } = await acp.client.tasks.sendMessage({
+      message: { messageId: "waits", parts: [{ content: { case: "text", value: "tell" } }] },
+      sessionSettings: { agentOptions: { effort: "high" } },
+      taskId: asking.id,
+      returnImmediately: true,
+    });
+    await acp.answer(asking, "proceed_once");
+    const records = (await acp.audit()).filter(({ action }) => action === AuditAction.AGENT_OPTIONS_SET);
+    expect(records.map(({ taskId, shown }) => [taskId, shown])).toEqual([
+      [task.id, '{"effort":"high"}'],
+      [task.id, '{"effort":"low"}'],
+      [asking.id, '{"effort":"high"}'],
+    ]);
+    expect(records.at(-1)?.sequence).toBe(queued?.sequence);
   });
 
   it("wait with their message", async () => {

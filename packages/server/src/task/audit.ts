@@ -71,6 +71,31 @@ export function approvalModeRecord(
   return create(AuditRecordSchema, defined({ principal, taskId, sequence, time, action, shown }));
 }
 
+/** Whether the message of an event sets options of the agent itself. */
+export function setsAgentOptions({ payload }: TaskEvent): boolean {
+  return Object.keys(agentOptionsOf(payload)).length > 0;
+}
+
+/** Returns the audit record for an event whose message sets options of the agent itself. */
+export function agentOptionsRecord(principal: string, { taskId, sequence, time, payload }: TaskEvent): AuditRecord {
+  const action = AuditAction.AGENT_OPTIONS_SET;
+  const shown = canonicalJson(agentOptionsOf(payload));
+  return create(AuditRecordSchema, defined({ principal, taskId, sequence, time, action, shown }));
+}
+
+function agentOptionsOf(payload: TaskEvent["payload"]): Readonly<Record<string, string>> {
+  switch (payload.case) {
+    case "created":
+      return payload.value.sessionSettings?.agentOptions ?? {};
+    case "message":
+      return payload.value.agentOptions;
+    case "messageQueued":
+      return payload.value.message?.agentOptions ?? {};
+    default:
+      return {};
+  }
+}
+
 /** Whether an answer approves the user's own content of a file instead of the proposed one. */
 function hasOwnContent(answer: ToolCallConfirmation | undefined): boolean {
   return answer?.modifiedDetails.case === "fileDetails";
