@@ -72,6 +72,12 @@ describe("a session in the shape of Codex's queues", () => {
         ReviewDecision.ABORT,
       ],
     });
+    expect(optionsOf(asked)).toEqual([
+      "Allow once, in or outside of Codex's sandbox",
+      "Allow for this session, in or outside of Codex's sandbox",
+      "Decline: Codex goes on without it.",
+      "Cancel: Codex stops and waits for your next message.",
+    ]);
     stream.submit("i2", approval("execApproval", callOf(asked), ReviewDecision.APPROVED));
     const changed = await stream.until("applyPatchApprovalRequest");
     expect(changed.msg.value).toMatchObject({ change: { oldContent: "one\ntwo\n", newContent: "one\nTWO\n" } });
@@ -307,6 +313,12 @@ function sessionOf(event: SessionEvent | undefined): string {
 /** Returns the id of the call that an event is about. */
 function callOf({ msg }: SessionEvent): string {
   return msg.value && "callId" in msg.value ? msg.value.callId : "";
+}
+
+/** Returns what a question says about each of its options. */
+function optionsOf({ msg }: SessionEvent): string[] {
+  const options = msg.value && "options" in msg.value ? msg.value.options : [];
+  return options.map(({ label, description }) => [label, description].filter((words) => words !== "").join(": "));
 }
 
 function errorOf({ id, msg }: SessionEvent): unknown[] {

@@ -5,6 +5,7 @@ export {
   EventSchema as SessionEventSchema,
   type FileChange,
   FileChangeSchema,
+  InputOptionSchema,
 } from "./gen/devtool/codex/v1alpha/event_pb.ts";
 export {
   type OpenSessionRequest,

@@ -1,4 +1,10 @@
-import { type ConfirmationRequest, OPTION_CANCEL, OPTION_PROCEED_ALWAYS, OPTION_PROCEED_ONCE } from "@devtool/schema";
+import {
+  type ConfirmationOption,
+  type ConfirmationRequest,
+  OPTION_CANCEL,
+  OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ONCE,
+} from "@devtool/schema";
 import { ReviewDecision, type Submission } from "@devtool/schema/codex";
 
 /** The operations that answer a question. */
@@ -18,7 +24,10 @@ export function answerTo({ details }: ConfirmationRequest): Answer["case"] {
   return details.case === "fileEditDetails" ? "patchApproval" : "userInputAnswer";
 }
 
-/** Returns the decisions that a question accepts. */
-export function decisionsOf({ options }: ConfirmationRequest): ReviewDecision[] {
-  return OPTIONS.filter(([, id]) => options.some((option) => option.id === id)).map(([decision]) => decision);
+/** Returns the decisions that a question accepts, each with its option. */
+export function decisionsOf({ options }: ConfirmationRequest): (readonly [ReviewDecision, ConfirmationOption])[] {
+  return OPTIONS.flatMap(([decision, id]) => {
+    const option = options.find((one) => one.id === id);
+    return option ? [[decision, option] as const] : [];
+  });
 }

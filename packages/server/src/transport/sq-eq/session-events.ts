@@ -1,5 +1,6 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import {
+  type ConfirmationOption,
   type ConfirmationRequest,
   confirmationsOf,
   type FileDiff,
@@ -10,8 +11,15 @@ import {
   TaskState,
   type ToolCall,
   ToolCallStatus,
+  visibleText,
 } from "@devtool/schema";
-import { CallOutcome, type FileChangeSchema, type SessionEvent, SessionEventSchema } from "@devtool/schema/codex";
+import {
+  CallOutcome,
+  type FileChangeSchema,
+  type InputOptionSchema,
+  type SessionEvent,
+  SessionEventSchema,
+} from "@devtool/schema/codex";
 import { encodePlace, type Place } from "./place.ts";
 import { answerTo, decisionsOf } from "./question.ts";
 
@@ -158,26 +166,38 @@ function repliesOf({ parts }: Message): Msg[] {
 }
 
 function questionOf(call: ToolCall, request: ConfirmationRequest, digest: Uint8Array): Msg {
-  const { toolCallId: callId, description = "" } = call;
-  const { details, options } = request;
+  const { toolCallId: callId, description = "", inputParameters = {} } = call;
+  const { details } = request;
   const kind = answerTo(request);
-  const availableDecisions = decisionsOf(request);
+  const decisions = decisionsOf(request);
+  const availableDecisions = decisions.map(([decision]) => decision);
+  const allowed = decisions.map(([, option]) => inputOptionFrom(option));
+  const approval = { callId, availableDecisions, options: allowed, description, digest };
   if (kind === "execApproval" && details.case === "executeDetails") {
     const { command, workingDirectory: cwd = "" } = details.value;
-    const value = { callId, command, cwd, availableDecisions, description, digest };
-    return { case: "execApprovalRequest", value };
+    return { case: "execApprovalRequest", value: { ...approval, command, cwd } };
   }
   if (details.case === "fileEditDetails") {
-    const value = { callId, change: changeOf(details.value), availableDecisions, description, digest };
-    return { case: "applyPatchApprovalRequest", value };
+    return { case: "applyPatchApprovalRequest", value: { ...approval, change: changeOf(details.value) } };
   }
-  const shown = options.map(({ id, name, description = "" }) => ({ id, label: name, description }));
-  return { case: "requestUserInput", value: { callId, question: wordsOf(details), options: shown, digest } };
+  const options = request.options.map(inputOptionFrom);
+  return { case: "requestUserInput", value: { callId, question: wordsOf(details, inputParameters), options, digest } };
 }
 
-function wordsOf(details: ConfirmationRequest["details"]): string {
-  if (details.case === "mcpDetails")
-    return `Call ${details.value.toolName} of the MCP server ${details.value.serverName}?`;
+function inputOptionFrom({
+  id,
+  name,
+  description = "",
+}: ConfirmationOption): MessageInitShape<typeof InputOptionSchema> {
+  return { id, label: name, description };
+}
+
+function wordsOf(details: ConfirmationRequest["details"], args: JsonObject): string {
+  if (details.case === "mcpDetails") {
+    const { serverName, toolName } = details.value;
+    // The arguments may have changed since the call began.
+    return `Call ${toolName} of the MCP server ${serverName} with ${visibleText(JSON.stringify(args))}?`;
+  }
   return details.case === "genericDetails" ? details.value.description : "";
 }
 
