@@ -291,6 +291,7 @@ export {
   type FoldedLines,
   foldLines,
   hiddenLines,
+  IN_EMOJI,
   oneLine,
   quotedLines,
   visibleText,

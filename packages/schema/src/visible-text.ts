@@ -6,9 +6,10 @@ const DECEIVING =
   /[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]|(?! )\p{Zs}|(?![\n\t])\p{Cc}|\u034f|[\u115f\u1160\u3164\uffa0]|[\u17b4\u17b5]|[\u180b-\u180f]|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}]/gu;
 
 /**
- * Places of a joiner between two emoji (`👩‍👧`), and of a variation selector behind an emoji (`❤️`) or in a keycap (`1️⃣`).
+ * Matches the invisible characters that hold an emoji together: a joiner between two emoji (`👩‍👧`), and a variation selector behind
+ * an emoji (`❤️`) or in a keycap (`1️⃣`).
  */
-const IN_EMOJI =
+export const IN_EMOJI: RegExp =
   /(?<=\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?)\u200d(?=\p{Extended_Pictographic})|(?<=\p{Extended_Pictographic})[\ufe0e\ufe0f]|(?<=[#*\d])\ufe0f(?=\u20e3)/u;
 
 const DECEIVING_OUTSIDE_EMOJI = new RegExp(`(?!${IN_EMOJI.source})(?:${DECEIVING.source})`, "gu");

@@ -1,5 +1,6 @@
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
+import { IN_EMOJI } from "@devtool/schema";
 import { type Io, isTerminal } from "../io.ts";
 
 /** Text styles. */
@@ -47,12 +48,9 @@ export function visibleJson(json: string): string {
   );
 }
 
-/** A joiner between two emoji: `👩‍👧`. */
-const EMOJI_JOINER = /(?<=\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?)\u200d(?=\p{Extended_Pictographic})/u
-  .source;
 /** Scripts whose letters need joiners and non-joiners between them. */
 const JOINED_SCRIPTS = ["Arab", "Beng", "Deva", "Gujr", "Guru", "Knda", "Mlym", "Orya", "Sinh", "Taml", "Telu"]
   .map((script) => `\\p{sc=${script}}`)
   .join("");
 const LETTER_JOINER = `(?<=[${JOINED_SCRIPTS}]\\p{M}*)[\u200c\u200d](?=[${JOINED_SCRIPTS}])`;
-const UNSAFE = new RegExp(`(?!${EMOJI_JOINER}|${LETTER_JOINER})[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]`, "gu");
+const UNSAFE = new RegExp(`(?!${IN_EMOJI.source}|${LETTER_JOINER})[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]`, "gu");
