@@ -19,18 +19,22 @@ export function shortTaskId(id: string): string {
  *
  * Throws when several tasks begin like that.
  */
-export async function findTaskId(client: DevtoolClient, named: string): Promise<string> {
+export async function findTaskId(client: DevtoolClient, named: string, signal: AbortSignal): Promise<string> {
   if (!/^[\da-f-]{4,35}$/.test(named)) return named;
-  const tasks = await tasksThatBegin(client, named);
+  const tasks = await tasksThatBegin(client, named, signal);
   if (tasks.some(({ id }) => id === named) || tasks.length === 0) return named;
   if (tasks.length === 1) return tasks[0]?.id ?? named;
   throw new Error(`several tasks begin with "${named}": write more of ${tasks.map(({ id }) => id).join(", ")}`);
 }
 
 /** Lists tasks whose ids begin with some characters. None over A2A, which cannot search for them. */
-async function tasksThatBegin(client: DevtoolClient, idPrefix: string): Promise<readonly TaskSummary[]> {
+async function tasksThatBegin(
+  client: DevtoolClient,
+  idPrefix: string,
+  signal: AbortSignal,
+): Promise<readonly TaskSummary[]> {
   try {
-    return (await client.tasks.listTasks({ idPrefix, pageSize: 10 })).tasks;
+    return (await client.tasks.listTasks({ idPrefix, pageSize: 10 }, { signal })).tasks;
   } catch (reason) {
     if (ConnectError.from(reason).code === Code.Unimplemented) return [];
     throw reason;

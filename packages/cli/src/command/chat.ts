@@ -118,8 +118,8 @@ class ChatSession {
   /** Continues the task of `--task`, with its open questions. */
   async open(conversation: ConversationOptions, interrupts: Interrupts): Promise<void> {
     if (this.#options.task === undefined) return;
-    const taskId = await findTaskId(this.#client, this.#options.task);
-    const { task } = await this.#client.tasks.getTask({ taskId });
+    const taskId = await findTaskId(this.#client, this.#options.task, this.signal);
+    const { task } = await this.#client.tasks.getTask({ taskId }, { signal: this.signal });
     this.#change = sessionSettings(this.#options);
     this.running = task ?? emptyTask();
     this.#keep(await interrupts.during((signal) => answerAll(this.running, conversation, signal)));

@@ -90,7 +90,7 @@ async function subscribe(
 ): Promise<() => Promise<void>> {
   if (options.task === undefined) return async () => {};
   const client = await connect(options, io, signal);
-  const taskId = await findTaskId(client, options.task);
+  const taskId = await findTaskId(client, options.task, signal);
   const { config } = await client.push.setPushConfig(
     { config: { taskId, url, format: PushFormat.TASK_EVENT } },
     { signal },

@@ -64,7 +64,7 @@ async function followJob(
   };
   const { workspace, model } = server;
   const message = textMessage(conversation.nextId(), prompt);
-  const taskId = options.task === undefined ? "" : await findTaskId(server.client, options.task);
+  const taskId = options.task === undefined ? "" : await findTaskId(server.client, options.task, interrupt.signal);
   const request = { message, taskId, ...sessionSettings({ workspace, model, approvalMode }) };
   try {
     task = await converse({ request }, { ...conversation, onEvent }, interrupt.signal);

@@ -6,6 +6,7 @@ import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { writeJsonLine } from "../render/json-line.ts";
 import { visible, visibleName } from "../render/style.ts";
+import { interruptSignal } from "../session.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
 
 /** The options of `devtool tasks`. */
@@ -42,18 +43,22 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
 
 /** `devtool rename`: gives a task another title. */
 export async function rename(taskId: string, title: string, options: ConnectionOptions, io: Io): Promise<number> {
-  const client = await connect(options, io);
-  const id = await findTaskId(client, taskId);
-  const { task } = await client.tasks.renameTask({ taskId: id, title, clientLabel: "devtool rename" });
+  using interrupt = interruptSignal(io);
+  const { signal } = interrupt;
+  const client = await connect(options, io, signal);
+  const id = await findTaskId(client, taskId, signal);
+  const { task } = await client.tasks.renameTask({ taskId: id, title, clientLabel: "devtool rename" }, { signal });
   writeLine(io.stdout, `${visible(shortTaskId(id))}  ${visibleName(task?.title ?? "")}`);
   return ExitCode.OK;
 }
 
 /** `devtool cancel`: cancels a task and ends everything that it started. */
 export async function cancel(taskId: string, options: ConnectionOptions, io: Io): Promise<number> {
-  const client = await connect(options, io);
-  const id = await findTaskId(client, taskId);
-  await client.tasks.cancelTask({ taskId: id });
+  using interrupt = interruptSignal(io);
+  const { signal } = interrupt;
+  const client = await connect(options, io, signal);
+  const id = await findTaskId(client, taskId, signal);
+  await client.tasks.cancelTask({ taskId: id }, { signal });
   writeLine(io.stdout, `canceled ${id}`);
   return ExitCode.OK;
 }

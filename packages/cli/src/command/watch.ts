@@ -13,9 +13,9 @@ export interface WatchOptions extends ConnectionOptions {
 
 /** `devtool watch`: follows a task from its first event to its end. Ctrl-C stops following; the task continues. */
 export async function watch(taskId: string, options: WatchOptions, io: Io): Promise<number> {
-  const client = await connect(options, io);
-  const id = await findTaskId(client, taskId);
   using interrupt = interruptSignal(io);
+  const client = await connect(options, io, interrupt.signal);
+  const id = await findTaskId(client, taskId, interrupt.signal);
   const print = createPrinter(options, io);
   let task = emptyTask();
   try {
