@@ -1,6 +1,7 @@
-import { open } from "node:fs/promises";
-import { UsageError } from "./errors.ts";
-import { type Io, isTerminal } from "./io.ts";
+import { fstatSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { errorMessage, UsageError } from "./errors.ts";
+import { type Io, isTerminal, writeLine } from "./io.ts";
 
 /** Where a prompt comes from. */
 export interface PromptOptions {
@@ -15,13 +16,18 @@ const MAX_PROMPT_BYTES = 1024 * 1024;
  * Returns the prompt: the words of the command line, the content of `--prompt-file`, or all of standard input for `-` and
  * when nothing else is given.
  *
- * Standard input is not read when there is another prompt. Line breaks at the end are removed. Throws when there is no prompt, or more than one,
- * and for one that is not UTF-8 or larger than 1 MiB.
+ * Standard input is not read when there is another prompt; the user is told when something may be in it. Line breaks at the end are removed.
+ * Throws when there is no prompt, or more than one, and for one that cannot be read, is not UTF-8 or is larger than 1 MiB.
  */
 export async function readPrompt(words: string | undefined, { promptFile }: PromptOptions, io: Io): Promise<string> {
   if (words !== undefined && promptFile !== undefined) {
     const given = words === "-" ? "standard input (-)" : "a prompt";
     throw new UsageError(`both ${given} and --prompt-file are given: choose one`);
+  }
+  const isStdin = promptFile === undefined && (words === undefined || words === "-");
+  if (!isStdin && isPipeOrFile(io.stdin)) {
+    const remedy = "to send both, pipe both into devtool run -";
+    writeLine(io.stderr, `devtool: standard input is not read, because there is another prompt; ${remedy}`);
   }
   const prompt = await promptFrom(words, promptFile, io);
   if (prompt.trim() === "") throw new UsageError(`${nameOf(words, promptFile)} is empty: say what the agent is to do`);
@@ -30,7 +36,7 @@ export async function readPrompt(words: string | undefined, { promptFile }: Prom
 
 async function promptFrom(words: string | undefined, promptFile: string | undefined, io: Io): Promise<string> {
   if (promptFile !== undefined) {
-    await using file = await open(promptFile);
+    await using file = await openPrompt(promptFile);
     return await decode(file.createReadStream({ autoClose: false }), `prompt file "${promptFile}"`);
   }
   if (words !== undefined && words !== "-") return words;
@@ -40,6 +46,21 @@ async function promptFrom(words: string | undefined, promptFile: string | undefi
     );
   }
   return decode(io.stdin, "standard input");
+}
+
+/** Whether a shell has put a pipe or a file with content in the place of a stream. Only reading would tell whether a pipe is empty. */
+function isPipeOrFile(stream: Io["stdin"]): boolean {
+  if (!("fd" in stream) || typeof stream.fd !== "number") return false;
+  const status = fstatSync(stream.fd);
+  return status.isFIFO() || (status.isFile() && status.size > 0);
+}
+
+async function openPrompt(path: string): Promise<FileHandle> {
+  try {
+    return await open(path);
+  } catch (reason) {
+    throw new Error(`prompt file "${path}" cannot be read: ${errorMessage(reason)}`, { cause: reason });
+  }
 }
 
 function nameOf(words: string | undefined, promptFile: string | undefined): string {

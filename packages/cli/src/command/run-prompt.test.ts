@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdtemp, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -10,7 +11,7 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import { runProgram } from "../program.ts";
-import { runCommand } from "../testing/run-command.ts";
+import { pipedIo, runCommand } from "../testing/run-command.ts";
 
 describe("the prompt of devtool run", () => {
   let server: DevtoolServer;
@@ -43,6 +44,31 @@ describe("the prompt of devtool run", () => {
   it("is that of the command line when there is one, and standard input is not read", async () => {
     const { code, out } = await run(["text Here."], { stdin: "text There." });
     expect([code, out]).toEqual([0, "Here.\n"]);
+  });
+
+  it.each([
+    ["a file", async (path: string) => writeFile(path, "text There.")],
+    ["a pipe", async (path: string) => execFileSync("mkfifo", [path])],
+  ])("is that of the command line, and a line says so, when standard input is %s", async (what, make) => {
+    const path = join(workspace, what);
+    await make(path);
+    await using input = await open(path, "r+");
+    const { io, out, err } = pipedIo();
+    // As `process.stdin` is.
+    const stdin = Object.assign(new PassThrough(), { fd: input.fd });
+    const words = ["run", "--url", server.url, "--token", server.token, "text Here."];
+    expect([await runProgram(words, { ...io, stdin }), out()]).toEqual([0, "Here.\n"]);
+    expect(err()).toMatch(
+      /^devtool: standard input is not read, because there is another prompt; to send both, pipe both into devtool run -\ntask \S+\n$/,
+    );
+    await rm(path);
+  });
+
+  it("is refused when its file cannot be read", async () => {
+    const file = join(workspace, "missing.txt");
+    const { code, err } = await run(["--prompt-file", file]);
+    expect(code).toBe(1);
+    expect(err).toContain(`devtool: prompt file "${file}" cannot be read: ENOENT: no such file or directory`);
   });
 
   const refused: readonly {
@@ -130,9 +156,10 @@ describe("the prompt of devtool run", () => {
   });
 
   it("does not start when the file for the last message cannot be written", async () => {
-    const { code, err, out } = await run(["--output-last-message", join(workspace, "no/last.txt"), "text Hi."]);
+    const file = join(workspace, "no/last.txt");
+    const { code, err, out } = await run(["--output-last-message", file, "text Hi."]);
     expect([code, out]).toEqual([1, ""]);
-    expect(err).toContain("ENOENT");
+    expect(err).toContain(`devtool: file "${file}" for the last message cannot be written: ENOENT`);
   });
 
   async function run(

@@ -1,8 +1,9 @@
-import { open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { textMessage } from "@devtool/client";
 import { emptyTask, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
 import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
 import { converse } from "../conversation.ts";
+import { errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { lastMessage } from "../last-message.ts";
@@ -35,13 +36,23 @@ export interface RunOptions extends JobOptions, SessionOptions, PromptOptions {
 export async function run(words: string | undefined, options: RunOptions, io: Io): Promise<number> {
   const prompt = await readPrompt(words, options, io);
   const { outputLastMessage } = options;
-  await using output = outputLastMessage === undefined ? undefined : await open(outputLastMessage, "w");
+  await using output = outputLastMessage === undefined ? undefined : await openOutput(outputLastMessage);
   await using server = await serverForJob(options, io);
   assertNarrower(approvalModeOf(options.approvalMode), server.approvalMode);
   const conversation = createConversation(server.client, { ...options, clientLabel: "devtool run" }, io);
   const { task, exitCode } = await followJob(prompt, options, { server, conversation, io });
   await output?.writeFile(lastMessage(task));
   return exitCode;
+}
+
+async function openOutput(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, "w");
+  } catch (reason) {
+    throw new Error(`file "${path}" for the last message cannot be written: ${errorMessage(reason)}`, {
+      cause: reason,
+    });
+  }
 }
 
 interface Job {
