@@ -40,6 +40,19 @@ describe("a log with a thousand waiting readers", () => {
   });
 });
 
+describe("a reader whose signal aborts while it has an event", () => {
+  it("ends when it asks for the next one, though none comes", async () => {
+    const log = emptyLog();
+    await log.append([words("one")]);
+    const gone = new AbortController();
+    const events = log.read(0n, gone.signal)[Symbol.asyncIterator]();
+    await events.next();
+    gone.abort(new Error("gone"));
+    await expect(events.next()).rejects.toThrow("gone");
+    expect(log.idle).toBe(true);
+  });
+});
+
 function emptyLog(): EventLog {
   const task = { ...emptyTask(), id: "t1", contextId: "c1" };
   return new EventLog({ store: new MemoryTaskStore(), task, conversation: new Conversation(), now: () => new Date(0) });

@@ -231,6 +231,8 @@ export class EventLog {
       };
       this.#waiting.add(wake);
       signal.addEventListener("abort", wake);
+      // A signal that has aborted calls nobody.
+      if (signal.aborted) wake();
     });
   }
 
