@@ -4,6 +4,7 @@ import { emptyTask, TaskCreatedSchema, ToolCallSchema, ToolCallStatus } from "@d
 import { describe, expect, it } from "vitest";
 import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import type { TaskLease } from "../store/task-lease.ts";
 import { Conversation } from "./conversation.ts";
 import { EventLog } from "./event-log.ts";
 import { TaskSession } from "./task-session.ts";
@@ -55,10 +56,22 @@ describe("a session that records tool calls (R1)", () => {
   });
 });
 
-function openSession(store: SlowStore, executor: AgentExecutor): TaskSession {
+describe("a session whose lease is lost before it opens", () => {
+  it("starts no agent, and says where the task is", async () => {
+    const seen: string[] = [];
+    const lost = AbortSignal.abort(new Error("the lease of the task was lost"));
+    const lease = { fence: 1n, lost, isCurrent: async () => false, release: async () => undefined };
+    const session = openSession(new SlowStore(), agent(seen), lease);
+    await expect(session.create(create(TaskCreatedSchema))).rejects.toThrow("has moved to another server");
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    expect(seen).toEqual([]);
+  });
+});
+
+function openSession(store: SlowStore, executor: AgentExecutor, lease?: TaskLease): TaskSession {
   const task = { ...emptyTask(), id: "t1", contextId: "c1" };
-  const log = new EventLog({ store, task, conversation: new Conversation(), now: () => new Date(0) });
-  return new TaskSession({ log, executor, earlier: async () => [] });
+  const log = new EventLog({ store, task, conversation: new Conversation(), now: () => new Date(0), lease });
+  return new TaskSession({ log, executor, lease, earlier: async () => [] });
 }
 
 /** An agent that makes one call, runs it, and reports both. */

@@ -78,13 +78,15 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   constructor({ log, executor, earlier, lease, messages }: TaskSessionOptions) {
     this.log = log;
     this.#lease = lease;
-    lease?.lost.addEventListener("abort", this.#lose);
     this.#recorder = new TurnRecorder(log);
     this.#executor = executor;
     this.#earlier = earlier;
     const recordEnd = (outcome: Outcome): Promise<void> => this.#end(outcome);
     this.#runner = new TurnRunner({ log, recorder: this.#recorder, executor, earlier, recordEnd });
     this.#messages = messages;
+    lease?.lost.addEventListener("abort", this.#lose);
+    // A signal that has aborted calls nobody.
+    if (lease?.lost.aborted) this.#lose();
   }
 
   /** The task as its log has it now, including events that are not durable yet. */
