@@ -1,0 +1,63 @@
+import { Code } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, createDevtoolClient, type DevtoolClient, textMessage } from "@devtool/client";
+import { PostgresStore } from "@devtool/postgres";
+import { findPostgres, startPostgres } from "@devtool/postgres/testing";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { describe, expect, it } from "vitest";
+import { createIssuer } from "./auth/issuer.ts";
+import { asking } from "./fleet/agents.ts";
+
+const bin = findPostgres();
+
+describe.skipIf(bin === undefined)("two principals at two servers (S12)", () => {
+  it("cannot request anything of each other's tasks through the inbox", async () => {
+    await using database = await startPostgres(bin ?? "");
+    const issuer = await createIssuer();
+    const start = (): Promise<DevtoolServer> =>
+      createServer({
+        agents: {
+          own: {
+            about: { name: "own", description: "Ours." },
+            open: () => ({ createExecutor: () => ({ execute: asking([]) }) }),
+          },
+        },
+        workspace: process.cwd(),
+        openStore: () => PostgresStore.open({ url: database.url }),
+        authentication: { jwt: issuer.options },
+      });
+    await using one = await start();
+    await using other = await start();
+    const alice = clientOf(one, await issuer.tokenFor("alice"));
+    const { task: { id: taskId = "" } = {} } = await alice.tasks.sendMessage({ message: textMessage("m1", "go") });
+    const before = await alice.tasks.getTask({ taskId });
+
+    const { tasks } = clientOf(other, await issuer.tokenFor("bob"));
+    const refused = await Promise.allSettled([
+      tasks.getTask({ taskId }),
+      tasks.sendMessage({ message: textMessage("m2", "more"), taskId }),
+      tasks.withdrawMessage({ taskId, messageId: "m1" }),
+      tasks.renameTask({ taskId, title: "Bob's" }),
+      tasks.cancelTask({ taskId }),
+    ]);
+    const notFound = { status: "rejected", reason: expect.objectContaining({ code: Code.NotFound }) };
+    expect(refused).toEqual(refused.map(() => notFound));
+    // The same message of another principal is not a copy: it begins a task of its own.
+    const own = await tasks.sendMessage({ message: textMessage("m1", "go") });
+    expect([own.replay, own.task?.id === taskId]).toEqual([undefined, false]);
+    expect((await tasks.listTasks({})).tasks.map(({ id }) => id)).toEqual([own.task?.id]);
+    const isUsed = async () => (await database.run("SELECT is_called FROM devtool.inbox_id_seq"))[0]?.is_called;
+    expect(await isUsed()).toBe(false);
+    expect(await alice.tasks.getTask({ taskId })).toEqual(before);
+
+    // Alice herself can, at the server that does not run her task.
+    await clientOf(other, await issuer.tokenFor("alice")).tasks.renameTask({ taskId, title: "Alice's" });
+    expect((await alice.tasks.getTask({ taskId })).task?.title).toBe("Alice's");
+    expect(await isUsed()).toBe(true);
+  });
+});
+
+function clientOf({ url }: DevtoolServer, token: string): DevtoolClient {
+  const interceptors = [bearerInterceptor(token)];
+  return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors }));
+}
