@@ -13,11 +13,11 @@ import {
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
+import { created, eventsOf, text } from "../testing/task-events.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import { copyStore } from "./copy-store.ts";
 import { MemoryTaskStore } from "./memory-task-store.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
-import { created, eventsOf, text } from "./task-store.contract.ts";
 
 const signal = new AbortController().signal;
 

@@ -5,9 +5,9 @@ import { DatabaseSync } from "node:sqlite";
 import { create } from "@bufbuild/protobuf";
 import { PushProgressSchema, PushSubscriptionSchema } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { created, eventsOf } from "../testing/task-events.ts";
 import { testPushConfigStore } from "./push-config-store.contract.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
-import { created, eventsOf } from "./task-store.contract.ts";
 
 describe("SqlitePushConfigStore", () => {
   let directory: string;

@@ -8,11 +8,12 @@ import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
+import { created, eventsOf, labeled, text } from "../testing/task-events.ts";
 import { openDatabase } from "./sqlite-database.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
 import { prepareTaskStatements } from "./task-statements.ts";
-import { created, eventsOf, labeled, testTaskStore, text } from "./task-store.contract.ts";
+import { testTaskStore } from "./task-store.contract.ts";
 
 describe("SqliteTaskStore", () => {
   let directory: string;

@@ -1,35 +1,24 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import {
-  type AuditRecord,
-  AuditRecordSchema,
-  TaskCreatedSchema,
-  type TaskEvent,
-  TaskEventSchema,
-  TaskRenamedSchema,
-  TaskState,
-} from "@devtool/schema";
+import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
+import { created, eventsOf, message, sequences, text } from "../testing/task-events.ts";
 import { verifyAudit } from "./audit-chain.ts";
-import type { TaskQuery, TaskStore } from "./task-store.ts";
-
-type OpenStore = () => Promise<TaskStore>;
+import { type OpenTaskStore, testTaskList } from "./task-list.contract.ts";
 
 /** Tests the contract of `TaskStore`. The test of each implementation calls it with a function that opens an empty store. */
-export function testTaskStore(open: OpenStore): void {
+export function testTaskStore(open: OpenTaskStore): void {
   describe("append", () => {
     testOrder(open);
     testWriters(open);
   });
   describe("readEvents", () => testReadEvents(open));
-  describe("list", () => testList(open));
-  describe("labels", () => testLabels(open));
+  testTaskList(open);
   describe("findLatest", () => testFindLatest(open));
   describe("findMessage", () => testFindMessage(open));
 }
 
-function testOrder(open: OpenStore): void {
+function testOrder(open: OpenTaskStore): void {
   it("keeps events in order, and reads those after a sequence", async () => {
     await using store = await open();
     await store.append([created("t1"), text("t1", 2n)]);
@@ -53,7 +42,7 @@ function testOrder(open: OpenStore): void {
   });
 }
 
-function testWriters(open: OpenStore): void {
+function testWriters(open: OpenTaskStore): void {
   it("rejects events that do not follow, and keeps none of them", async () => {
     await using store = await open();
     await store.append([created("t1")]);
@@ -104,7 +93,7 @@ function testWriters(open: OpenStore): void {
   });
 }
 
-function testReadEvents(open: OpenStore): void {
+function testReadEvents(open: OpenTaskStore): void {
   it("returns each field of an event", async () => {
     await using store = await open();
     await store.append([created("t1"), text("t1", 2n, "ab \u{1f600} \0")]);
@@ -132,99 +121,7 @@ function testReadEvents(open: OpenStore): void {
   });
 }
 
-function testList(open: OpenStore): void {
-  it("rejects a cursor that it did not return", async () => {
-    await using store = await open();
-    for (const cursor of ["nonsense", "null", "[1]", '["1", "a"]']) {
-      await expect(store.list({ limit: 1, cursor })).rejects.toMatchObject({ code: Code.InvalidArgument });
-    }
-  });
-
-  it("lists no task twice when one changes between two pages", async () => {
-    await using store = await open();
-    for (const [index, id] of ["a", "b", "c"].entries()) await store.append([created(id, index / 2)]);
-    const first = await store.list({ limit: 2 });
-    await store.append([text("c", 2n)]);
-    const second = await store.list({ limit: 2, cursor: first.cursor ?? "" });
-    expect(first.tasks.map(({ last }) => last.taskId)).toEqual(["c", "b"]);
-    expect(second.tasks.map(({ last }) => last.taskId)).toEqual(["a"]);
-  });
-
-  it("sorts by last change, the latest first, over pages and for equal times", async () => {
-    await using store = await open();
-    for (const [index, id] of ["a", "b", "c", "d", "e"].entries()) await store.append([created(id, index < 3 ? 5 : 7)]);
-    const first = await store.list({ principal: "me", limit: 2 });
-    const second = await store.list({ principal: "me", limit: 2, cursor: first.cursor ?? "" });
-    const third = await store.list({ principal: "me", limit: 2, cursor: second.cursor ?? "" });
-    const ids = [first, second, third].map(({ tasks }) => tasks.map(({ last }) => last.taskId));
-    expect(ids).toEqual([["e", "d"], ["c", "b"], ["a"]]);
-    expect(third.cursor).toBeUndefined();
-  });
-
-  it("filters by principal, context and state", async () => {
-    await using store = await open();
-    await store.append([created("t1")]);
-    await store.append([text("t1", 2n)]);
-    expect((await store.list({ principal: "other", limit: 9 })).tasks).toEqual([]);
-    expect((await store.list({ contextId: "other", limit: 9 })).tasks).toEqual([]);
-    expect((await store.list({ state: TaskState.SUBMITTED, limit: 9 })).tasks).toEqual([]);
-    const { tasks } = await store.list({ principal: "me", contextId: "c", state: TaskState.WORKING, limit: 9 });
-    expect(tasks.map(({ last }) => last.sequence)).toEqual([2n]);
-  });
-}
-
-function testLabels(open: OpenStore): void {
-  it("has the title, workspace and agent of each task, and filters by them", async () => {
-    await using store = await open();
-    await store.append([labeled("t1", "Fix the ÄRGER", "/w/a", "one")]);
-    await store.append([labeled("t2", "fix b\\c 100%_", "/w/b", "two"), text("t2", 2n)]);
-    await store.append([created("u3")]);
-    const { tasks } = await store.list({ limit: 9 });
-    expect(tasks.map(({ title, workspacePath, agent }) => [title, workspacePath, agent])).toEqual([
-      ["fix b\\c 100%_", "/w/b", "two"],
-      ["", "", ""],
-      ["Fix the ÄRGER", "/w/a", "one"],
-    ]);
-    const idsOf = async (query: Partial<TaskQuery>) =>
-      (await store.list({ ...query, limit: 9 })).tasks.map(({ last }) => last.taskId);
-    expect(await idsOf({ titleContains: "FIX" })).toEqual(["t2", "t1"]);
-    expect(await idsOf({ titleContains: "ärger" })).toEqual(["t1"]);
-    expect(await idsOf({ titleContains: "\\" })).toEqual(["t2"]);
-    expect(await idsOf({ titleContains: "0%_" })).toEqual(["t2"]);
-    expect(await idsOf({ titleContains: "%" })).toEqual(["t2"]);
-    expect(await idsOf({ titleContains: "\0" })).toEqual([]);
-    expect(await idsOf({ workspacePath: "/w" })).toEqual([]);
-    expect(await idsOf({ workspacePath: "/w/a", agent: "one" })).toEqual(["t1"]);
-    expect(await idsOf({ workspacePath: "/w/a", agent: "two" })).toEqual([]);
-    expect(await idsOf({ idPrefix: "t" })).toEqual(["t2", "t1"]);
-    expect(await idsOf({ idPrefix: "%" })).toEqual([]);
-    expect(await idsOf({ idPrefix: "u3", principal: "other" })).toEqual([]);
-  });
-
-  it("pages through the tasks that a filter selects, none twice and none left out when one is renamed", async () => {
-    await using store = await open();
-    for (const [at, id] of ["a", "b", "c", "d", "e"].entries())
-      await store.append([labeled(id, at % 2 === 0 ? "even" : "odd", "/w", "", at / 4)]);
-    const first = await store.list({ titleContains: "even", limit: 2 });
-    await store.append([renamed("e", 2n, "even more")]);
-    await store.append([renamed("b", 2n, "even now")]);
-    const second = await store.list({ titleContains: "even", limit: 2, cursor: first.cursor ?? "" });
-    expect([first, second].map(({ tasks }) => tasks.map(({ last }) => last.taskId))).toEqual([["e", "c"], ["a"]]);
-    expect(second.cursor).toBeUndefined();
-  });
-
-  it("has the last of a task's titles, also when it begins and is renamed at once", async () => {
-    await using store = await open();
-    const begun = store.append([labeled("t1", "one", "/w", "a"), renamed("t1", 2n, "two")]);
-    await Promise.all([begun, store.append([renamed("t1", 3n, "three")])]);
-    await store.append([text("t1", 4n)]);
-    const { tasks } = await store.list({ titleContains: "three", limit: 1 });
-    expect(tasks).toMatchObject([{ title: "three", workspacePath: "/w", agent: "a" }]);
-    expect((await store.list({ titleContains: "one", limit: 1 })).tasks).toEqual([]);
-  });
-}
-
-function testFindLatest(open: OpenStore): void {
+function testFindLatest(open: OpenTaskStore): void {
   it("finds the last event of the principal's latest task in a context", async () => {
     await using store = await open();
     expect(await store.findLatest("me", "c")).toBeUndefined();
@@ -244,7 +141,7 @@ function testFindLatest(open: OpenStore): void {
   });
 }
 
-function testFindMessage(open: OpenStore): void {
+function testFindMessage(open: OpenTaskStore): void {
   it("finds a message that was appended among other events", async () => {
     await using store = await open();
     await store.append([created("t1")]);
@@ -265,66 +162,4 @@ function testFindMessage(open: OpenStore): void {
 
 function record(taskId: string): AuditRecord {
   return create(AuditRecordSchema, { taskId });
-}
-
-/** Creates the first event of a task of the principal `me` in the conversation `c`, with the message `m`. */
-export function created(taskId: string, second = 1): TaskEvent {
-  return create(TaskEventSchema, {
-    taskId,
-    contextId: "c",
-    sequence: 1n,
-    time: timestampFromMs(second * 1000),
-    state: TaskState.SUBMITTED,
-    payload: { case: "created", value: { principal: "me", message: { messageId: "m" } } },
-  });
-}
-
-/** Creates the first event of a task with a title, a workspace and an agent. */
-export function labeled(taskId: string, title: string, workspacePath: string, agent: string, second = 1): TaskEvent {
-  const message = { messageId: `m-${taskId}`, parts: [{ content: { case: "text" as const, value: title } }] };
-  const fields = { principal: "me", message, settings: { workspacePath }, sessionSettings: { agent } };
-  const value = create(TaskCreatedSchema, fields);
-  return create(TaskEventSchema, { ...created(taskId, second), payload: { case: "created", value } });
-}
-
-/** Creates an event that gives a task another title. */
-export function renamed(taskId: string, sequence: bigint, title: string): TaskEvent {
-  return create(TaskEventSchema, {
-    ...text(taskId, sequence),
-    payload: { case: "renamed", value: create(TaskRenamedSchema, { title }) },
-  });
-}
-
-/** Creates an event that adds text to a task. */
-export function text(taskId: string, sequence: bigint, value = "x"): TaskEvent {
-  return create(TaskEventSchema, {
-    taskId,
-    contextId: "c",
-    sequence,
-    time: timestampFromMs(2000),
-    state: TaskState.WORKING,
-    payload: { case: "text", value: { text: value } },
-  });
-}
-
-function message(taskId: string, sequence: bigint, messageId: string): TaskEvent {
-  return create(TaskEventSchema, {
-    taskId,
-    contextId: "c",
-    sequence,
-    time: timestampFromMs(2000),
-    state: TaskState.WORKING,
-    payload: { case: "message", value: { messageId } },
-  });
-}
-
-/** Reads all events of a task after a sequence. */
-export async function eventsOf(store: TaskStore, taskId: string, after = 0n): Promise<TaskEvent[]> {
-  const all: TaskEvent[] = [];
-  for await (const event of store.readEvents(taskId, after)) all.push(event);
-  return all;
-}
-
-async function sequences(store: TaskStore, taskId: string, after: bigint): Promise<bigint[]> {
-  return (await eventsOf(store, taskId, after)).map(({ sequence }) => sequence);
 }
