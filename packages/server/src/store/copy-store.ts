@@ -3,7 +3,6 @@ import { toBinary } from "@bufbuild/protobuf";
 import { type AuditRecord, type TaskEvent, TaskEventSchema } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import { type AuditVerdict, verifyAudit } from "./audit-chain.ts";
-import { pushConfigKey } from "./push-config-store.ts";
 import type { ServerStore } from "./task-store.ts";
 
 /** The maximum number of tasks, events or audit records to hold at a time. */
@@ -108,8 +107,6 @@ async function copyPushConfigs(from: ServerStore, to: ServerStore, taskId: strin
   const subscriptions = await from.pushConfigs.list(taskId);
   for (const subscription of subscriptions) {
     await to.pushConfigs.put(subscription);
-    const { progress } = subscription;
-    if (progress) await to.pushConfigs.saveProgress(pushConfigKey(subscription), progress);
   }
   return subscriptions.length;
 }

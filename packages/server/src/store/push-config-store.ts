@@ -18,7 +18,7 @@ export interface PushConfigKey {
  */
 export interface PushConfigStore {
   /**
-   * Stores a config, or replaces the config with the same id, and returns what is stored.
+   * Stores a config with its progress, or replaces the config with the same id, and returns what is stored.
    *
    * A replaced config keeps its place in the list and its cursor, so that events which were not delivered
    * go to the new one. Rejects with `Code.InvalidArgument` when the task has `MAX_PUSH_CONFIGS` others.
