@@ -147,7 +147,7 @@ describe("a file that an ACP agent has its client write", () => {
         return [toolCallId, details?.case === "fileEditDetails" && details.value.fileName];
       });
     };
-    await expect.poll(asked, { timeout: 20_000 }).toEqual([
+    await expect.poll(asked, { timeout: 60_000 }).toEqual([
       ["c", "a.txt"],
       ["c?1", "a.txt"],
       ["c?1~2", "b.txt"],

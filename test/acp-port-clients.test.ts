@@ -110,7 +110,7 @@ describe("ACP clients of others", () => {
         const { pid } = JSON.parse((await acpx("status")).stdout);
         if (typeof pid !== "number") return;
         process.kill(pid);
-        await expect.poll(() => existsSync(`/proc/${pid}`), { timeout: 20_000 }).toBe(false);
+        await expect.poll(() => existsSync(`/proc/${pid}`), { timeout: 60_000 }).toBe(false);
       };
       return { prompt: (text: string) => spawned([...flags(), "prompt", text]), end, [Symbol.asyncDispose]: end };
     }
@@ -124,7 +124,7 @@ describe("ACP clients of others", () => {
       let said = "";
       const output = new Promise<string>((resolve) => child.on("close", () => resolve(said)));
       child.stdout?.on("data", (chunk) => (said += chunk));
-      const shows = (text: string) => expect.poll(() => said, { timeout: 20_000 }).toContain(text);
+      const shows = (text: string) => expect.poll(() => said, { timeout: 60_000 }).toContain(text);
       return { output, shows };
     }
   });

@@ -240,7 +240,11 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   ): Promise<Said> {
     const events: TaskEvent[] = [];
     let task = from;
-    for await (const event of streamMessage(client ?? expect.fail("no client"), request, AbortSignal.timeout(30_000))) {
+    for await (const event of streamMessage(
+      client ?? expect.fail("no client"),
+      request,
+      AbortSignal.timeout(180_000),
+    )) {
       events.push(event);
       task = reduceTask(task, event);
     }
@@ -257,7 +261,7 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   async function settled(task: Task): Promise<Task> {
     const isSettled = ({ state, queuedMessages }: Task): boolean =>
       state === TaskState.COMPLETED && queuedMessages.length === 0;
-    await expect.poll(async () => isSettled(await read(task)), { timeout: 20_000 }).toBe(true);
+    await expect.poll(async () => isSettled(await read(task)), { timeout: 60_000 }).toBe(true);
     return read(task);
   }
 

@@ -25,7 +25,7 @@ const LIMIT_MS = 60_000;
 const signal = AbortSignal.timeout(LIMIT_MS * 5);
 const CHANGED = { code: Code.FailedPrecondition, rawMessage: expect.stringContaining("its question has changed") };
 
-describe("an answer to a question that has changed (TOOL-11)", { timeout: LIMIT_MS }, () => {
+describe("an answer to a question that has changed (TOOL-11)", () => {
   let base: string;
   let workspace: string;
   let server: ServerProcess;

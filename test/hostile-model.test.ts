@@ -164,7 +164,7 @@ describe.each(APIS)("a model behind $api that is hostile", ({ api, createModel, 
     expect(requests).toHaveLength(1);
   });
 
-  it("gives arguments named __proto__ to a tool as any other", async () => {
+  it("does not let an argument named __proto__ replace the prototype of a call's arguments", async () => {
     const args = JSON.parse('{"__proto__":{"file_path":"x"}}');
     const [event] = (await play([...call({ index: 1, name: "glob", args: JSON.stringify(args) }), ...end])).filter(
       ({ case: kind }) => kind === "toolCall",

@@ -96,7 +96,7 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
   it("is caught when a client begins again at the wrong place (sabotage of R4)", async () => {
     const client = createDevtoolClient(createA2aTransport({ url: server.url, token: server.token }));
     const message = textMessage(crypto.randomUUID(), "say 20");
-    const events = await collect(streamMessage(client, { message }, AbortSignal.timeout(60_000)));
+    const events = await collect(streamMessage(client, { message }, AbortSignal.timeout(180_000)));
     expect(gapsAndDoubles([...events.slice(0, 5), ...events.slice(4)])).toBe(1);
     expect(gapsAndDoubles([...events.slice(0, 5), ...events.slice(6)])).toBe(1);
   });

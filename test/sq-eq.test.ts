@@ -217,7 +217,7 @@ describe("a session in the shape of Codex's queues", () => {
       /^configure_session\.cwd "\/" must be empty/,
     ],
     [
-      "a place that is none",
+      "a place in the wrong form",
       { sessionId: "x", resumeAfter: "1" },
       Code.InvalidArgument,
       /^configure_session\.resume_after "1"/,
@@ -244,7 +244,20 @@ describe("a session in the shape of Codex's queues", () => {
     await Promise.all([first.rest(), second.rest()]);
   });
 
-  it("knows no session of another caller", async () => {
+  it("counts a stream whose session has not begun, too", async () => {
+    const streams = [open(), open()];
+    for (const stream of streams) {
+      stream.submit("i0", { case: "interrupt", value: {} });
+      await stream.until("error");
+    }
+    const third = open();
+    third.end();
+    expect(await third.rest().catch(ConnectError.from)).toMatchObject({ code: Code.ResourceExhausted });
+    for (const stream of streams) stream.end();
+    await Promise.all(streams.map((stream) => stream.rest()));
+  });
+
+  it("hides a session from other callers", async () => {
     const issuer = await createIssuer();
     await server.close();
     await start({ authentication: { jwt: issuer.options } });

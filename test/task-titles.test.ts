@@ -96,7 +96,7 @@ describe("the title of a task", () => {
   it("decides which tasks a watch shows, and a task that leaves them is sent once more", async () => {
     const [one] = [await send("text keep"), await send("text else")];
     const controller = new AbortController();
-    const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(60_000)]);
+    const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(180_000)]);
     const seen: WatchTasksResponse[] = [];
     const grpc = overGrpc(server);
     const watched = (async () => {
@@ -125,7 +125,7 @@ describe("the title of a task", () => {
 });
 
 async function eventAt(client: DevtoolClient, taskId: string, sequence: bigint): Promise<TaskEvent> {
-  for await (const event of subscribeTask(client, { taskId }, AbortSignal.timeout(60_000))) {
+  for await (const event of subscribeTask(client, { taskId }, AbortSignal.timeout(180_000))) {
     if (event.sequence === sequence) return event;
   }
   throw new Error(`task ${taskId} has no event ${sequence}`);

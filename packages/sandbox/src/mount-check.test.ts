@@ -87,21 +87,26 @@ describe("the check of a process that this user cannot look at", () => {
 
 const sandbox = await findSandbox("auto", { path: "" }, AbortSignal.timeout(60_000));
 
-describe.skipIf(!sandbox.confines)("a sandbox where /proc shows the processes of another pid namespace", () => {
-  it("is refused at once, with the reason", () => {
-    const script = `import { findSandbox } from ${JSON.stringify(new URL("find-sandbox.ts", import.meta.url).href)};
+const skipReason = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
+
+describe.skipIf(!sandbox.confines)(
+  `a sandbox where /proc shows the processes of another pid namespace${skipReason}`,
+  () => {
+    it("is refused at once, with the reason", () => {
+      const script = `import { findSandbox } from ${JSON.stringify(new URL("find-sandbox.ts", import.meta.url).href)};
       const found = findSandbox("bwrap", { path: "" }, AbortSignal.timeout(60_000));
       await found.catch(({ message }) => process.stdout.write(message));`;
-    const node = [process.execPath, "--experimental-transform-types", "--input-type=module", "--eval", script];
-    // unshare makes a pid namespace and leaves the /proc of the old one in place.
-    const { stdout } = spawnSync("unshare", ["--user", "--map-root-user", "--pid", "--fork", ...node]);
-    expect(stdout.toString()).toBe(
-      'sandbox "bwrap" cannot be used: the mounts of the sandbox cannot be checked, since /proc is missing or belongs to ' +
-        "another pid namespace: mount /proc in the namespace of this process (unshare --mount-proc), " +
-        'or choose sandbox "none"',
-    );
-  });
-});
+      const node = [process.execPath, "--experimental-transform-types", "--input-type=module", "--eval", script];
+      // unshare makes a pid namespace and leaves the /proc of the old one in place.
+      const { stdout } = spawnSync("unshare", ["--user", "--map-root-user", "--pid", "--fork", ...node]);
+      expect(stdout.toString()).toBe(
+        'sandbox "bwrap" cannot be used: the mounts of the sandbox cannot be checked, since /proc is missing or belongs to ' +
+          "another pid namespace: mount /proc in the namespace of this process (unshare --mount-proc), " +
+          'or choose sandbox "none"',
+      );
+    });
+  },
+);
 
 /** Two users that may not signal each other's processes: with privileges two without, otherwise root and this one. */
 function startAsAnotherUser(): AsyncDisposable & { asOtherUser(check: (pid: number) => Promise<void>): Promise<void> } {

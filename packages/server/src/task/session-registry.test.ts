@@ -7,7 +7,7 @@ import { DevtoolError } from "../errors.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { SessionRegistry } from "./session-registry.ts";
 
-const signal = AbortSignal.timeout(60_000);
+const signal = AbortSignal.timeout(180_000);
 const MORE_THAN_STAY_OPEN = Array.from({ length: 300 }, (_, index) => `t${index}`);
 
 describe("the open tasks of a server", () => {

@@ -14,7 +14,7 @@ describe("the feed of changes", () => {
     const seen: string[] = [];
     for await (const {
       last: { taskId, sequence },
-    } of watch.read(AbortSignal.timeout(60_000))) {
+    } of watch.read(AbortSignal.timeout(180_000))) {
       seen.push(`${taskId} ${sequence}`);
       if (seen.length === 1) feed.note("ada", eventOf("two", 2));
       if (taskId === "two") break;
@@ -30,7 +30,7 @@ describe("the feed of changes", () => {
     feed.note("ada", eventOf("hers", 1));
     for await (const {
       last: { taskId },
-    } of watch.read(AbortSignal.timeout(60_000))) {
+    } of watch.read(AbortSignal.timeout(180_000))) {
       expect(taskId).toBe("hers");
       break;
     }
