@@ -1,15 +1,22 @@
 import { resolve } from "node:path";
 import { ApprovalMode } from "@devtool/schema";
 import type { Address } from "./address.ts";
+import { approvalModeOf } from "./approval-mode.ts";
+import type { NewSessionOptions } from "./session.ts";
 
-/** Returns the first line of a chat: the agent, its workspace, its model and its approval mode, as far as they are known. */
-export function headline({ url, info }: Address, workspace: string | undefined): string {
+/**
+ * Returns the first line of a chat: the agent, and the workspace, model and approval mode of the session or else of the server, as far as they
+ * are known.
+ */
+export function headline({ url, info }: Address, { workspace, model, approvalMode }: NewSessionOptions): string {
   const where = workspace === undefined ? info?.workspace : resolve(workspace);
+  const answering = model ?? info?.model;
+  const mode = approvalModeOf(approvalMode) || info?.approvalMode;
   return [
     info ? `agent ${info.agent}` : `agent at ${url}`,
     ...(where ? [`workspace ${where}`] : []),
-    ...(info?.model ? [`model ${info.model}`] : []),
-    ...(info ? [`mode ${MODES[info.approvalMode]}`] : []),
+    ...(answering ? [`model ${answering}`] : []),
+    ...(mode === undefined ? [] : [`mode ${MODES[mode]}`]),
   ].join(" · ");
 }
 

@@ -36,6 +36,8 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
   }
 }
 
+const TASK_ID = "id of the task, or the first 4 or more characters of it";
+const TITLE = "the new title: one line of at most 80 characters";
 const JOB_LOG = "read this log file, as named by `devtool run`, instead of a server's";
 
 /** Receives the exit code of the command that ran. */
@@ -112,10 +114,12 @@ function addListenOptions(command: Command): void {
 
 function addRun(program: Command, io: Io, done: Done): void {
   withConnection(withApproval(withSession(program.command("run [prompt]"))))
-    .description('Give an agent a task and follow it to its end; the prompt "-", or none, is read from standard input')
+    .description(
+      'Give an agent a task and follow it to its end; without a prompt, or with "-", it is read from standard input',
+    )
     .option("--prompt-file <file>", "read the prompt from a file")
     .option("--workspace <dir>", "directory to work in (default: current directory; with --url or --task the server's)")
-    .option("--task <id>", "continue this task")
+    .option("--task <id>", `continue a task: ${TASK_ID}`)
     .option("--output-last-message <file>", "write what the agent said last to a file")
     .option("--json", JSON_EVENTS)
     .addHelpText("after", EXIT_CODES)
@@ -126,7 +130,7 @@ function addChat(program: Command, io: Io, done: Done): void {
   withConnection(withApproval(withSession(program.command("chat"))))
     .description("Chat with an agent")
     .option("--workspace <dir>", "directory to work in (default: the server's)")
-    .option("--task <id>", "continue this task")
+    .option("--task <id>", `continue a task: ${TASK_ID}`)
     .action(async (options) => done(await (await import("./command/chat.ts")).chat(options, io)));
 }
 
@@ -163,19 +167,19 @@ function addTasks(program: Command, io: Io, done: Done): void {
     .option("--agent <name>", "only tasks of this agent")
     .option("--workspace <dir>", "only tasks in this directory")
     .option("--title <text>", "only tasks whose title contains this text")
-    .addOption(new Option("--limit <number>", "list at most this many tasks").argParser(positiveNumber))
+    .addOption(new Option("--limit <number>", "list at most this many tasks (default: all)").argParser(positiveNumber))
     .option("--json", "print each task as a line of JSON")
     .action(async (options) => done(await (await import("./command/tasks.ts")).tasks(options, io)));
-  withConnection(program.command("watch <task>"))
+  withConnection(program.command("watch").argument("<task>", TASK_ID))
     .description("Follow a task from its first event")
     .option("--json", JSON_EVENTS)
     .action(async (task, options) => done(await (await import("./command/watch.ts")).watch(task, options, io)));
-  withConnection(program.command("rename <task> <title>"))
+  withConnection(program.command("rename").argument("<task>", TASK_ID).argument("<title>", TITLE))
     .description("Give a task another title")
     .action(async (task, title, options) =>
       done(await (await import("./command/tasks.ts")).rename(task, title, options, io)),
     );
-  withConnection(program.command("cancel <task>"))
+  withConnection(program.command("cancel").argument("<task>", TASK_ID))
     .description("Cancel a task")
     .action(async (task, options) => done(await (await import("./command/tasks.ts")).cancel(task, options, io)));
 }
@@ -250,7 +254,9 @@ function addStore(program: Command, io: Io, done: Done): void {
     .command("store")
     .description("Move the log of tasks between stores")
     .command("copy <from> <to>")
-    .description("Copy all tasks into an empty store, and compare; each is a data directory or a postgres:// URL")
+    .description(
+      "Copy all tasks and the audit log into an empty store, and verify the copy; a store is a data directory or a postgres:// URL",
+    )
     .option("--schema <name>", "schema of the database (default: devtool)")
     .action(async (from, to, options) => done(await (await import("./command/store.ts")).copy(from, to, options, io)));
 }

@@ -52,7 +52,7 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
     onQueued: (message) => session.tell(`· queued: ${message}`),
     onEscape: () => interrupts.cancelTurn(),
   });
-  writeLine(io.stdout, paint("dim", `${visible(headline(address, options.workspace))}\n${WELCOME}`));
+  writeLine(io.stdout, paint("dim", `${visible(headline(address, options))}\n${WELCOME}`));
   const { approve, exitCode } = createAnswering({ approve: "ask", ...options }, io, prompter.questioner);
   const conversation = session.conversation(approve);
   const interrupts = new Interrupts({ client, io, prompter, running: () => session.running, isServerGone: isWaiting });
