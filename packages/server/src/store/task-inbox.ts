@@ -15,7 +15,7 @@ export interface InboxAnswer {
   readonly sequence: bigint;
 }
 
-/** What became of a request. */
+/** The outcome of a request. */
 export type InboxReply =
   | { readonly case: "taken"; readonly sequence: bigint }
   | { readonly case: "refused"; readonly refusal: InboxRefusal };

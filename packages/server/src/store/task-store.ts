@@ -79,7 +79,8 @@ export interface TaskStore extends AsyncDisposable {
    * write for another reason.
    *
    * @param fence the fence of the lease under which the task is written. A store that is `shared` rejects the append with
-   * `Code.Aborted` when the task has been acquired again since, and the first event of a task when its message is recorded. Default: that of a task which was never acquired
+   * `Code.Aborted` when the task has been acquired again since, and so it rejects the first event of a task whose message is recorded
+   * already. Default: 0, the fence of a task that was never acquired
    * @param answer replies to an entry of the task's inbox in the same transaction. Only for a store that is `shared`
    */
   append(

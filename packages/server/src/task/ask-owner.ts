@@ -8,7 +8,7 @@ import { Bell } from "../stream/bell.ts";
 /** The time in milliseconds after which the reply is looked for without a notification. */
 const POLL_MS = 1000;
 
-/** The time in milliseconds to wait for a reply. A server that dies is replaced in a tenth of it. */
+/** The time in milliseconds to wait for a reply. Another server takes over from one that died in a tenth of it. */
 const MAX_WAIT_MS = 60_000;
 
 /**

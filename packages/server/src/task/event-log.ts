@@ -231,7 +231,7 @@ export class EventLog {
       };
       this.#waiting.add(wake);
       signal.addEventListener("abort", wake);
-      // A signal that has aborted calls nobody.
+      // A signal that has aborted already calls no listener.
       if (signal.aborted) wake();
     });
   }

@@ -125,7 +125,7 @@ async function applyRequest(session: TaskSession, { id, request: { request } }: 
       return true;
     }
     case "cancel":
-      // Who put the entry saw a task that had not ended, so this cancellation, or one beside it, has ended it.
+      // The sender saw a task that had not ended. If it is canceled now, this entry did so before a crash, or another request did.
       if (session.task.state !== TaskState.CANCELED) await session.cancel();
       return false;
     case "activateExtension":

@@ -40,8 +40,8 @@ export class RecordedMessages {
   }
 
   /**
-   * Takes a message unless it is recorded. Copies of a message wait for each other, so one of them is taken, whichever way each came
-   * to the server that writes the log. Throws `Code.Aborted` for the others.
+   * Takes a message unless it is recorded. Copies of a message wait for each other, whether they come from a client or through the
+   * inbox, so one of them is taken. Throws `Code.Aborted` for the others.
    *
    * @param take must resolve when the message is durable
    */

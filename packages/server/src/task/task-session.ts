@@ -56,7 +56,7 @@ export interface TaskSessionOptions {
   readonly earlier: (task: Task) => Promise<readonly Message[]>;
   /** The lease under which the session writes. Default: none, because no other server can use the store. */
   readonly lease?: TaskLease | undefined;
-  /** Finds copies of messages that reach the session in different ways. Default: whoever calls `accept` has done so. */
+  /** Refuses copies of messages that are recorded. Default: the caller of `accept` has checked that. */
   readonly messages?: RecordedMessages | undefined;
 }
 
@@ -85,7 +85,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     this.#runner = new TurnRunner({ log, recorder: this.#recorder, executor, earlier, recordEnd });
     this.#messages = messages;
     lease?.lost.addEventListener("abort", this.#lose);
-    // A signal that has aborted calls nobody.
+    // A signal that has aborted already calls no listener.
     if (lease?.lost.aborted) this.#lose();
   }
 
