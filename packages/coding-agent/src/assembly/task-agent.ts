@@ -1,6 +1,6 @@
 import { createFileAccess, createPolicyEngine, createReadDecision, type PolicyPlace } from "@devtool/policy";
 import { ApprovalMode, type Task } from "@devtool/schema";
-import type { AgentExecutor } from "@devtool/server/agent";
+import type { AgentExecutor, Turn } from "@devtool/server/agent";
 import { createAgentLoop } from "../agent/agent-loop.ts";
 import type { Briefing } from "../agent/briefing.ts";
 import { writeInstructions } from "../agent/instructions.ts";
@@ -15,11 +15,11 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
   const { options, services, model } = host.dependencies;
   const workspacePath = task.settings?.workspacePath ?? "";
   // A message may change the approval mode of the session: each decision is by the mode as it is then.
-  let turnTask = (): Task => task;
+  let current: Pick<Turn, "task"> = { task };
   const place = {
     workspace: workspacePath,
     get mode(): ApprovalMode {
-      return approvalModeOf(host, turnTask());
+      return approvalModeOf(host, current.task);
     },
   };
   const context = { workspacePath, contextId, principal };
@@ -46,7 +46,7 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
     endProcesses: () => toolbox[Symbol.asyncDispose](),
     maxSteps: options.maxSteps,
     readBriefing: async (toolNames) => {
-      const { instructions, notices } = await readBriefing(host, turnTask(), toolNames);
+      const { instructions, notices } = await readBriefing(host, current.task, toolNames);
       const newNotices = notices.filter((notice) => !sentNotices.has(notice));
       for (const notice of newNotices) sentNotices.add(notice);
       return { instructions, notices: newNotices };
@@ -55,7 +55,7 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
   return {
     ...loop,
     execute: (turn, signal) => {
-      turnTask = () => turn.task;
+      current = turn;
       return loop.execute(turn, signal);
     },
     [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose](),
