@@ -128,6 +128,27 @@ describe("an ACP agent that is hostile", () => {
     }
   });
 
+  it.each([
+    ["has no list of values", {}],
+    ["has values that are none", { options: [null, "high", { options: 5 }] }],
+  ])("has no option that clients may set where it %s", async (_what, option) => {
+    const { acp } = await worldOf({ answers: { "session/new": { sessionId: "s", configOptions: [effort(option)] } } });
+    await using _world = acp;
+    const { task } = await acp.say("hello");
+    await expect(acp.say("hello", task, { agentOptions: { effort: "high" } })).rejects.toThrow(
+      '"effort" is not an option of agent "fake"',
+    );
+  });
+
+  it("goes on when it answers a change of an option without its options", async () => {
+    const configOptions = [effort({ options: [{ value: "high", name: "High" }] })];
+    const answers = { "session/new": { sessionId: "s", configOptions }, "session/set_config_option": null };
+    const { acp } = await worldOf({ answers });
+    await using _world = acp;
+    const { task } = await acp.say("hello", undefined, { agentOptions: { effort: "high" } });
+    expect([task.state, task.error]).toEqual([TaskState.COMPLETED, ""]);
+  });
+
   it("fails its task alone when its connection breaks and cannot be closed", async () => {
     const { acp } = await worldOf({ isBroken: true });
     await using _world = acp;
@@ -176,6 +197,10 @@ async function worldOf(
     return agent;
   };
   return { acp: await new AcpWorld({ command, ...(permission && { permission }) }).start(), agents };
+}
+
+function effort(option: object): object {
+  return { type: "select", id: "effort", name: "Effort", category: "thought_level", currentValue: "low", ...option };
 }
 
 function say(text: string): object {

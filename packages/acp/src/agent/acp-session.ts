@@ -13,7 +13,7 @@ import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpConnection } from "./acp-connection.ts";
 import { AgentProcess } from "./agent-process.ts";
 import { ClientFiles } from "./client-files.ts";
-import { type EnteredSession, type EnterOptions, enterSession } from "./enter-session.ts";
+import { type EnteredSession, type EnterOptions, enterSession, isConfigOption } from "./enter-session.ts";
 import { Inbox, type SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { Terminals } from "./terminals.ts";
@@ -168,9 +168,10 @@ export class AcpSession implements AsyncDisposable {
     const changed = await this.connection.request(
       "session/set_config_option",
       signal,
-      (agent): Promise<SetSessionConfigOptionResponse> => agent.request("session/set_config_option", params),
+      (agent): Promise<SetSessionConfigOptionResponse | null> => agent.request("session/set_config_option", params),
     );
-    this.#configOptions = changed.configOptions;
+    const { configOptions } = changed ?? {};
+    if (Array.isArray(configOptions)) this.#configOptions = configOptions.filter(isConfigOption);
   }
 
   /** The configuration options with their present values. */

@@ -102,8 +102,19 @@ function stateOf(state: LoadSessionResponse | null): Pick<EnteredSession, "modes
   const isList = Array.isArray(modes?.availableModes);
   return {
     modes: modes && isList ? { ...modes, availableModes: modes.availableModes.filter(isObject) } : undefined,
-    configOptions: Array.isArray(configOptions) ? configOptions.filter(isObject) : [],
+    configOptions: Array.isArray(configOptions) ? configOptions.filter(isConfigOption) : [],
   };
+}
+
+/** Whether what an agent lists as an option of its session is one. */
+export function isConfigOption(option: unknown): option is SessionConfigOption {
+  if (!isObject(option) || typeof option.id !== "string") return false;
+  return option.type === "boolean" || (Array.isArray(option.options) && option.options.every(isChoice));
+}
+
+/** Whether a choice of an option is a value or a group of values. */
+function isChoice(choice: unknown): boolean {
+  return isObject(choice) && ("value" in choice || (Array.isArray(choice.options) && choice.options.every(isObject)));
 }
 
 function validId(id: unknown, { name }: AcpAgentOptions): string {
