@@ -1,11 +1,12 @@
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor } from "@devtool/client";
 import { codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import { TaskService } from "@devtool/schema";
 import { ReviewDecision, type SessionEvent, SessionService } from "@devtool/schema/codex";
 import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -98,6 +99,37 @@ describe("a session in the shape of Codex's queues", () => {
     stream.submit("i2", { case: "userInputAnswer", value });
     stream.end();
     expect(wordsIn(await stream.rest())).toContain("Ada");
+  });
+
+  it("gives the agent an image", async () => {
+    const image = { mediaType: "image/png", data: Buffer.from("pixels") };
+    const stream = open();
+    const items = [
+      { content: { case: "image" as const, value: image } },
+      { content: { case: "text" as const, value: "say Seen." } },
+    ];
+    stream.submit("i1", { case: "userInput", value: { items } });
+    const sessionId = sessionOf(await stream.until("sessionConfigured"));
+    stream.end();
+    expect(wordsIn(await stream.rest())).toBe("Seen.");
+    const { task } = await createClient(TaskService, transportOf()).getTask({ taskId: sessionId });
+    expect(task?.history[0]?.parts[0]?.content).toMatchObject({
+      value: { mediaType: "image/png", source: { value: new Uint8Array(image.data) } },
+    });
+  });
+
+  it("shows what another client caused after the turn with the next input", async () => {
+    const stream = open();
+    stream.submit("i1", input("say Mine."));
+    const sessionId = sessionOf(await stream.until("sessionConfigured"));
+    await stream.until("turnComplete");
+    const other = open({ sessionId });
+    other.submit("o1", input("say Theirs."));
+    other.end();
+    await other.rest();
+    stream.submit("i2", input("say Mine again."));
+    stream.end();
+    expect(wordsIn(await stream.rest())).toBe("Theirs.Mine again.");
   });
 
   it("stops a turn, and goes on in the same session with the next input", async () => {
@@ -303,11 +335,14 @@ describe("a session in the shape of Codex's queues", () => {
     return stream;
   }
 
-  function connect({ wire, token = server.token }: Wire = {}): ClientStream {
+  function connect(wire: Wire = {}): ClientStream {
+    const client = createClient(SessionService, transportOf(wire));
+    return new ClientStream((submissions) => client.openSession(submissions));
+  }
+
+  function transportOf({ wire, token = server.token }: Wire = {}): Transport {
     const options = { baseUrl: server.url, interceptors: [bearerInterceptor(token)] };
-    const transport =
-      wire === "grpc" ? createGrpcTransport(options) : createConnectTransport({ ...options, httpVersion: "2" });
-    return new ClientStream((submissions) => createClient(SessionService, transport).openSession(submissions));
+    return wire === "grpc" ? createGrpcTransport(options) : createConnectTransport({ ...options, httpVersion: "2" });
   }
 });
 
