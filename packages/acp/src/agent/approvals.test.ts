@@ -5,11 +5,11 @@ import { Approvals } from "./approvals.ts";
 import { CallBook } from "./call-book.ts";
 import type { ClientAction } from "./client-action.ts";
 
-const write = (path: string, content: string): ClientAction => ({
+const write = (path: string, content: string, oldContent?: string): ClientAction => ({
   case: "write",
   path,
   content,
-  oldContent: undefined,
+  oldContent,
 });
 const run = (command: string, directory = "/w", script = command): ClientAction => ({
   case: "run",
@@ -17,7 +17,9 @@ const run = (command: string, directory = "/w", script = command): ClientAction 
   directory,
   script,
 });
-const change = (path: string, newText: string): JsonObject => ({ content: [{ type: "diff", path, newText }] });
+const change = (path: string, newText: string, oldText?: string): JsonObject => ({
+  content: [{ type: "diff", path, newText, ...(oldText !== undefined && { oldText }) }],
+});
 
 describe("an approved call", () => {
   let log: RecordedCalls;
@@ -56,6 +58,25 @@ describe("an approved call", () => {
     expect(approvals.use(write("/w/a", "one\r\ntwo\r\n"))).toBe(true);
   });
 
+  it("covers no change of a file that has other content than was shown as its old one", () => {
+    // The diff shows one new line. The other one would be written unseen.
+    approve(change("/w/a", "evil\nnew\n", "evil\n"));
+    expect([undefined, "", "old\n"].map((old) => approvals.use(write("/w/a", "evil\nnew\n", old)))).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    expect(approvals.use(write("/w/a", "evil\nnew\n", "evil\r\n"))).toBe(true);
+  });
+
+  it("covers no change of a file that was shown as a new one, unless it is empty", () => {
+    approve(change("/w/a", "new"));
+    expect([write("/w/a", "new", "old"), write("/w/a", "new", "")].map((action) => approvals.use(action))).toEqual([
+      false,
+      true,
+    ]);
+  });
+
   it("covers each of several changes", () => {
     const content = [change("/w/a", "1"), change("/w/b", "2")].flatMap(({ content: list }) =>
       Array.isArray(list) ? list : [],
@@ -72,10 +93,13 @@ describe("an approved call", () => {
     expect([approvals.use(write("/w/secret", "new")), approvals.use(write("/w/a", "new"))]).toEqual([false, true]);
   });
 
-  it("covers a file that it was shown to change without its content, but none that it reads", () => {
+  it("covers a file that it was shown to change without its content, but none that it reads, deletes or moves", () => {
     approve({ kind: "edit", locations: [{ path: "/w/a" }] });
     approve({ kind: "read", locations: [{ path: "/w/b" }] }, "c2");
-    expect([write("/w/a", "any"), write("/w/b", "any")].map((action) => approvals.use(action))).toEqual([true, false]);
+    approve({ kind: "delete", locations: [{ path: "/w/c" }] }, "c3");
+    approve({ kind: "move", locations: [{ path: "/w/d" }] }, "c4");
+    const written = ["a", "b", "c", "d"].map((name) => approvals.use(write(`/w/${name}`, "any")));
+    expect(written).toEqual([true, false, false, false]);
   });
 
   it("covers the command that was shown, in its directory", () => {

@@ -1,7 +1,6 @@
-import type { ConfirmationRequest } from "@devtool/schema";
+import type { ConfirmationRequest, FileDiff } from "@devtool/schema";
 import type { CallBook } from "./call-book.ts";
 import type { ClientAction } from "./client-action.ts";
-import { CHANGES } from "./described-call.ts";
 
 /** What a call does, as it was shown when it was decided about. */
 export interface ShownCall {
@@ -9,8 +8,8 @@ export interface ShownCall {
   readonly kind: string;
   readonly details: ConfirmationRequest["details"];
   readonly paths: readonly string[];
-  /** The changes of files that it makes: their path and their new content. */
-  readonly changes: readonly { readonly path: string; readonly content: string }[];
+  /** The changes of files that it makes. */
+  readonly changes: readonly FileDiff[];
 }
 
 /**
@@ -36,7 +35,7 @@ export class Approvals {
       kind: book.kind(id),
       details: book.detailsOf(id),
       paths: book.paths(id),
-      changes: book.diffs(id).map(({ filePath: path, newContent: content }) => ({ path, content })),
+      changes: book.diffs(id),
     };
   }
 
@@ -62,9 +61,9 @@ export class Approvals {
         return false;
       case "write":
         return changes.length > 0
-          ? changes.some(({ path, content }) => path === action.path && isSameText(content, action.content))
+          ? changes.some((change) => isShown(change, action))
           : // Other details do not show the paths.
-            details?.case === "genericDetails" && CHANGES.has(kind) && paths.includes(action.path);
+            details?.case === "genericDetails" && kind === "edit" && paths.includes(action.path);
       case "run": {
         if (details?.case !== "executeDetails") return false;
         const { command, workingDirectory = this.#workspacePath } = details.value;
@@ -74,6 +73,17 @@ export class Approvals {
         return action satisfies never;
     }
   }
+}
+
+/**
+ * Returns whether a write makes the change that was shown. Users are shown the difference between the two contents, so the file
+ * must have the old one: what an agent claims to be there already would be written unseen.
+ */
+function isShown(
+  { filePath, oldContent = "", newContent }: FileDiff,
+  { path, oldContent: present = "", content }: Extract<ClientAction, { case: "write" }>,
+): boolean {
+  return filePath === path && isSameText(oldContent, present) && isSameText(newContent, content);
 }
 
 /** Agents show changes with line feeds and write them with the line ends that the file has. */

@@ -19,7 +19,7 @@ import { textOfBlock } from "./content.ts";
 /** The maximum length of a call's live content and output, in characters; the beginning is cut off. */
 const MAX_OUTPUT_LENGTH = 256 * 1024;
 /** The kinds of calls that change files. */
-export const CHANGES: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
+const CHANGES: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
 
 /** Returns the output so far of a terminal of the client, by its id; undefined for an unknown one. */
 export type TerminalOutput = (terminalId: string) => string | undefined;
