@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** What git says, without the white space around it; undefined when it fails. */
+/** Returns the trimmed output of git; undefined when git fails. */
 export function git(...args: readonly string[]): string | undefined {
   const { status, stdout } = spawnSync("git", args, { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
   return status === 0 ? stdout.trim() : undefined;

@@ -1,7 +1,7 @@
-/** What takes minutes to install and to play, and depends on few files. */
+/** A part of the tests that takes minutes to install and run, and depends on few files. */
 export type Part = "bindings" | "peers";
 
-/** What speaks with others: whoever changes one of these can change what the bindings and the peers see. */
+/** The files that determine what bindings and peers receive. */
 const SPEAKS = [
   ...["proto/", "packages/schema/", "packages/conformance/", "packages/server/src/transport/"],
   ...["packages/server/src/handler/", "pnpm-lock.yaml", ".ci/", "scripts/inputs.ts"],

@@ -53,7 +53,7 @@ function buildJava(): boolean {
   );
 }
 
-/** What is installed where the toolchain is that it needs. */
+/** An SDK that is installed where the toolchain that it needs is present. */
 interface Sdk {
   readonly name: string;
   readonly tool: readonly [string, string];

@@ -19,7 +19,7 @@ const DEFINITIONS = objectOrEmpty(objectOrEmpty(SCHEMA).$defs);
 
 /** The section of the page that has a table of these names. */
 const METHODS = { agent: "Methods of the agent", client: "Methods of the client", protocol: "Methods of the agent" };
-/** What the SDK does for the code. */
+/** The methods that the SDK handles by itself. */
 const BY_THE_SDK: ReadonlySet<string> = new Set(["$/cancel_request"]);
 
 describe("the page about ACP agents", () => {
@@ -84,7 +84,7 @@ describe("the test of that page", () => {
   });
 });
 
-/** What is wrong with the names of a table: each must be in it, and in the code unless the table says that it is not used. */
+/** The faults of a table's names: each name must be in the table, and in the code unless the table says that it is not used. */
 function problems(names: readonly string[], section: string, page: string, source: string): string[] {
   const rows = rowsOf(page, section);
   return names.flatMap((name) => {

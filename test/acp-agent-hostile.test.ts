@@ -6,7 +6,7 @@ import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import { describe, expect, it } from "vitest";
 import { AcpWorld } from "./acp-agent/world.ts";
 
-/** What a hostile agent answers, and what it sends before it answers a prompt. */
+/** The answers of a hostile agent, and the messages that it sends before it answers a prompt. */
 interface HostileScript {
   readonly answers?: Readonly<Record<string, unknown>>;
   readonly messages?: () => Iterable<object>;

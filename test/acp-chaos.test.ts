@@ -13,7 +13,7 @@ import { roundsOf, variantsOf } from "./depth.ts";
 
 const { COMPLETED, FAILED } = TaskState;
 
-/** What an agent does wrong in a turn, by the prompt that makes it do so, and the state that its task ends in. */
+/** The faults of an agent in a turn, by the prompt that triggers each, with the final state of the task. */
 const FAULTS: readonly (readonly [name: string, prompt: string, state: TaskState])[] = [
   ["prints what is not JSON", "print this is not JSON\nsay after", COMPLETED],
   ["prints JSON that is not a message", 'print [1,{"a":null}]\nprint "text"\nprint null\nsay after', COMPLETED],

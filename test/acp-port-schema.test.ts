@@ -14,7 +14,7 @@ const [before = "", rest = ""] = page.split("## What is not carried");
 /** The first column of the table of what is not carried; the second says why. */
 const notCarried = [...(rest.split("\n## ")[0] ?? "").matchAll(/^\|([^|]*)\|/gm)].map(([, name]) => name).join("\n");
 const carried = `${before}`.slice(before.indexOf("## Questions"));
-/** What the SDK does for the code. */
+/** The methods that the SDK handles by itself. */
 const BY_THE_SDK: ReadonlySet<string> = new Set(["$/cancel_request"]);
 const folder = fileURLToPath(new URL("../packages/acp/src/port/", import.meta.url));
 const source = readdirSync(folder)

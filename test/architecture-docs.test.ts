@@ -100,7 +100,7 @@ function below(source: string, folder: string): string[] {
   return entries.flatMap((entry) => (entry.isDirectory() ? [`${folder}/${entry.name}`] : []));
 }
 
-/** What the checker says of a file of one stage that imports one of another. */
+/** The checker's finding about a file of one stage that imports a file of another. */
 function rulesBroken(name: string, from: string, to: string): string[] {
   const source = sourceOf(name);
   const placeOf = (stage: string): string =>

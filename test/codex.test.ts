@@ -616,7 +616,7 @@ function textOf(call: ToolCall | undefined): string | undefined {
   return result?.case === "text" ? result.value : undefined;
 }
 
-/** What the agent said since the last prompt. */
+/** The text of the agent since the last prompt. */
 function wordsIn({ history }: Task): string {
   const start = history.findLastIndex(({ role, messageId }) => role === Role.USER && /^m\d/.test(messageId));
   const parts = history

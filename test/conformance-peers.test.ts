@@ -64,7 +64,7 @@ async function reportOf({ name, prompts, only }: Peer, subject: Subject): Promis
   return createReport({ suite, subject: { ...subject, name }, results, known: knownFailingOf(name), time: new Date() });
 }
 
-/** What is not as the list of known failures says, each with the reason. */
+/** The differences from the list of known failures, each with its reason. */
 function surprises({ protocolVersion, binding, cases }: Report): string[] {
   return cases
     .filter(({ outcome }) => outcome === Outcome.FAILED || outcome === Outcome.PASSED_THOUGH_KNOWN)

@@ -14,7 +14,7 @@ import { roundsOf, seedOf } from "./depth.ts";
 
 type Way = Pick<Fault, "protocolVersion" | "binding">;
 
-/** What is red about our own server: it goes on from tasks that have ended (STREAM-5). */
+/** The requirement that our own server fails by choice: it continues tasks that have ended (STREAM-5). */
 const ALWAYS_RED: Readonly<Record<Way["protocolVersion"], readonly string[]>> = {
   "0.3": [],
   "1.0": ["A2A1-ENDED-TASK"],
@@ -64,7 +64,7 @@ function isDrawn(fault: string, { id }: Case): boolean {
   return createHash("sha256").update(`${seed} ${fault} ${id}`).digest().readUInt32BE() % ONE_IN === 0;
 }
 
-/** What came of playing cases against a spoilt server. */
+/** The result of the cases against a faulty server. */
 interface Outcome {
   /** The requirements that are red, in order of their names. */
   readonly red: readonly string[];

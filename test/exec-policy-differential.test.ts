@@ -100,9 +100,9 @@ interface Comparison {
   readonly blind: number;
   /** Number of commands that were killed; the programs they ran until then count. */
   readonly endless: number;
-  /** What left the shell as it was not before, although nothing about it was in doubt. */
+  /** Lines that changed the state of the shell although the readers had no doubt about them. */
   readonly changed: readonly string[];
-  /** What ran and was not known. */
+  /** Commands that ran although no reader saw them. */
   readonly missed: readonly { readonly command: string; readonly ran: readonly string[] }[];
 }
 

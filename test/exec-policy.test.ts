@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 const BYPASSES: Readonly<Record<string, readonly string[]>> = JSON.parse(read("bypasses.json"));
 const ORDINARY: readonly string[] = JSON.parse(read("ordinary.json"));
 
-/** What a careless user may have allowed. */
+/** Rules that a careless user may have written. */
 const RULES = `
 [[rule]]
 command_prefix = ["npm test", "npm run build", "make", "cargo build", "go test", "git add", "git commit", "node --test", "python3 -m pytest"]

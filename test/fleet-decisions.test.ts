@@ -11,7 +11,7 @@ const bin = findPostgres();
 const CALLS = roundsOf("DEVTOOL_DECISIONS", { quick: 60, ci: 500, deep: 10_000 });
 const AT_ONCE = 20;
 
-/** What a server said to a decision: undefined when it took it. */
+/** The error with which a server refused a decision; undefined when it accepted the decision. */
 interface Said {
   readonly option: string;
   readonly error: ConnectError | undefined;

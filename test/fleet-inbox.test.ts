@@ -171,7 +171,7 @@ describe.skipIf(bin === undefined)("a request for a task that another server run
   }
 });
 
-/** What an error says. The headers of its response are left out: they have the time. */
+/** The text of an error, without the response headers, which contain the time. */
 function wordsOf({ code, message, details }: ConnectError) {
   return { code, message, details };
 }

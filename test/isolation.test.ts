@@ -27,7 +27,7 @@ const MISSING: Names = { taskId: "00000000-0000-4000-8000-000000000000", context
 
 const V1 = { "a2a-version": "1.0" };
 
-/** What a client sees of a call: what it got, or the error. */
+/** The outcome of a call as a client sees it: the answer or the error. */
 type Seen = JsonValue;
 
 describe("two principals (S12)", () => {

@@ -72,7 +72,7 @@ async function bring(server: DevtoolServer) {
   return (await clientOf(server).tasks.sendMessage({ message, sessionSettings: { mcpServers: [BROUGHT] } })).task;
 }
 
-/** What `/mcp list` says. */
+/** The output of `/mcp list`. */
 async function listed(server: DevtoolServer): Promise<string> {
   const client = clientOf(server);
   const { result } = await client.commands.runSlashCommand({ command: { commandPath: ["mcp", "list"] } });

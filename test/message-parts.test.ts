@@ -28,7 +28,7 @@ const FOREIGN = {
 };
 const EXTENSIONS = ["https://example.com/ext/v1"];
 
-/** What a client of 1.0 may send that is more than text: it comes back as it is. */
+/** Parts other than text that a client of 1.0 may send. They come back unchanged. */
 const PARTS_V1: JsonObject[] = [
   { text: "text hello", mediaType: "text/markdown", filename: "ask.md", metadata: { lang: "en" } },
   { data: "text", mediaType: "application/json" },

@@ -24,7 +24,7 @@ const DEADLINE_MS = 120_000;
 /** Long enough for the first pieces of a fake model on a busy machine. */
 const HASTY_MS = 1000;
 
-/** What the models of all APIs take. */
+/** The options that the models of all APIs take. */
 interface Options {
   readonly apiKey: string;
   readonly retry: { readonly baseDelayMs: number; readonly maxDelayMs: number };

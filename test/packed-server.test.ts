@@ -91,7 +91,7 @@ async function packagesIn(modules: string): Promise<string[]> {
   );
 }
 
-/** What a client is told in an exchange. */
+/** The events that a client gets in an exchange. */
 interface Told {
   readonly taskId: string;
   readonly contextId: string;

@@ -34,7 +34,7 @@ describe("the manual of the policy", () => {
   });
 });
 
-/** What only the rules of saved approvals have. */
+/** Fields that only the rules of saved approvals have. */
 const SAVED_ONLY: ReadonlySet<string> = new Set([
   "definition_hash",
   "workspace",

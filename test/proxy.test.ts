@@ -18,7 +18,7 @@ import { play } from "./outer/play.ts";
 
 const A2A = ["1.0 JSONRPC", "1.0 HTTP+JSON", "1.0 GRPC", "0.3 JSONRPC", "0.3 HTTP+JSON"];
 const PROTOCOLS = ["connect", "grpc", "grpc-web", ...A2A];
-/** What nginx hands on by `proxy_pass`; gRPC goes another way, which holds nothing back. */
+/** The bindings that nginx forwards by `proxy_pass`; gRPC uses `grpc_pass`, which does not buffer. */
 const PROXIED = PROTOCOLS.filter((name) => !/^grpc$|GRPC$/.test(name));
 
 describe.skipIf(NGINX === undefined || !(await hasOpenssl()))("a server behind the nginx of docs/deployment.md", () => {
@@ -224,7 +224,7 @@ async function transportTo(
   return createAgentTransport({ ...card, supportedInterfaces }, { url, token, grpc });
 }
 
-/** What the scenarios played here do not look at. */
+/** Arguments of scenarios that these do not use. */
 const UNUSED = { protocol: "0.3", hook: "" };
 
 function fileFor(name: string): string {

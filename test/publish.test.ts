@@ -10,7 +10,7 @@ import { findVerdaccio, LocalRegistry } from "./packed/registry.ts";
 
 const run = promisify(execFile);
 
-/** What docs/releasing.md shows somebody who installs a release: without a clone, without tarballs. */
+/** Follows docs/releasing.md as a user who installs a release, without a clone or tarballs. */
 const PROGRAM = `
 import { createDevtoolClient } from "@devtool/client";
 import { codingAgent } from "@devtool/coding-agent";

@@ -185,7 +185,7 @@ class World {
     return this.#posts.get(taskId)?.length ?? 0;
   }
 
-  /** What arrived, and what about it is not as it should be. */
+  /** The deliveries that arrived, and the faults found in them. */
   report(): { readonly wrong: readonly string[]; readonly posts: number; readonly mostDuplicates: number } {
     let mostDuplicates = 0;
     let posts = 0;

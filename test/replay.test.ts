@@ -123,7 +123,7 @@ describe("a message that comes again (STREAM-7)", () => {
   }
 });
 
-/** What an answer says in its metadata; 1.0 has a name around it. */
+/** Returns the replay mark in the metadata of an answer; 1.0 nests the answer under a name. */
 function findReplay(answer: Json | undefined): unknown {
   const { task, statusUpdate } = answer ?? {};
   const { metadata } = Object(task ?? statusUpdate ?? answer);

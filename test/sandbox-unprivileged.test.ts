@@ -42,7 +42,7 @@ function directoriesAbove(path: string): string[] {
   return parent === path ? [] : [parent, ...directoriesAbove(parent)];
 }
 
-/** What vitest reports, as far as it is read here. */
+/** The part of vitest's report that this test reads. */
 interface Report {
   readonly testResults: readonly {
     readonly assertionResults: readonly {

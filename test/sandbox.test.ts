@@ -191,7 +191,7 @@ function median(times: readonly number[]): number {
   return times.toSorted((one, other) => one - other)[Math.floor(times.length / 2)] ?? 0;
 }
 
-/** What escapes left running without a sandbox. */
+/** The processes that escapes left running without a sandbox. */
 afterAll(() => {
   for (const pid of LEFT.flatMap(processesOf)) process.kill(pid, "SIGKILL");
 });

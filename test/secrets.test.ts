@@ -16,7 +16,7 @@ const ALLOWED: Allowed = {
   "server token": ["stdout"],
 };
 
-/** What a command may try that somebody approved unread; without a sandbox it would succeed. */
+/** Attacks by a command that was approved unread; without a sandbox they would succeed. */
 const THEFT =
   "run eval 'cat ~/.ssh/* ~/.aws/* ../data/* ../home/.ssh/*; env; for file in /proc/[0-9]*/environ; do cat $file; done; echo tried'";
 

@@ -11,7 +11,7 @@ import { EXPECTED, mismatches } from "./tck/behaviours.ts";
 import { type Binding, bindingsOf, type Json, type Stream } from "./tck/bindings.ts";
 import { cardViolations, elementViolations, violations } from "./tck/schema.ts";
 
-/** What the kits call their streaming timeout, shorter than theirs: waits are times of it. */
+/** The kits' streaming timeout, shortened here. Waits are multiples of it. */
 const TIMEOUT_S = 1;
 const NAMES = ["JSON-RPC", "HTTP+JSON", "gRPC"] as const;
 
@@ -739,7 +739,7 @@ async function all({ elements }: Stream): Promise<Json[]> {
   return found;
 }
 
-/** What an element of a stream is, in a word. */
+/** The kind of an element of a stream, in one word. */
 function kindOf(element: Json): string {
   if (element?.statusUpdate) return element.statusUpdate.status.state.replace("TASK_STATE_", "");
   if (element?.artifactUpdate) return "artifact";

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 type Json = Record<string, unknown>;
 
-/** What a turn touches: the messages that somebody looked into, and the bytes of the answer. */
+/** The work of a turn: the number of messages that were read, and the size of the answer in bytes. */
 interface Cost {
   readonly looks: number;
   readonly bytes: number;

@@ -229,7 +229,7 @@ class Asked implements AsyncDisposable {
     return this.#server.said;
   }
 
-  /** What became of a message. */
+  /** The outcome of a message. */
   async ask(script: string): Promise<Task> {
     const { url, token } = this.#server.info;
     const interceptors = [bearerInterceptor(token)];

@@ -12,7 +12,7 @@ const WARM_TURNS = 500;
 const TURNS = 501;
 /** Kept small, since the cost of a long history is measured elsewhere. The tasks share a conversation, and so a session of the agent. */
 const TURNS_PER_TASK = 16;
-/** What the port may add to the median turn, and to the median first event, in milliseconds. */
+/** The bound on what the port adds to the median turn and to the median first event, in milliseconds. */
 const LIMIT_MS = 5;
 
 /** How long a turn took to its first text and to its end, in milliseconds. */

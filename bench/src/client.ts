@@ -11,7 +11,7 @@ export function closeConnections(): void {
 export const EXTENSION = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 let nextId = 0;
 
-/** What a stream was, seen from its client. */
+/** A stream as its client saw it. */
 export interface Seen {
   readonly events: number;
   readonly bytes: number;

@@ -14,7 +14,7 @@ const WARM_STREAMS = 5;
 /** Turns of one task in the bench. Kept small, since the cost of a long history is measured elsewhere. */
 const TURNS_PER_TASK = 16;
 
-/** What was measured, by name; the unit is in the name. */
+/** The measured figures, by name; the unit is in the name. */
 export type Figures = Map<string, number>;
 
 const median = (values: readonly number[]): number =>

@@ -34,7 +34,7 @@ export interface SubjectCommand {
   /** Variables beside those of this process. */
   readonly env?: Readonly<Record<string, string>>;
   readonly absolutePaths?: true;
-  /** What the server wants to hear with each message. */
+  /** The metadata that the server expects with each message. */
   readonly metadata?: (directory: string) => object;
 }
 

@@ -38,7 +38,7 @@ function readmeIn(directory: string): string[] {
   );
 }
 
-/** What files say at their beginnings of whose they are; some packages state their licence there alone. */
+/** Copyright notices at the beginnings of files; some packages state their licence only there. */
 function noticesIn(modules: readonly string[]): string[] {
   const comments = modules.map((id) => FIRST_COMMENT.exec(textOf(id))?.[0] ?? "");
   return [...new Set(comments.filter((comment) => /copyright/i.test(comment)))];

@@ -111,7 +111,7 @@ function sectionBlocks({ title, about, names, files }: Section, context: Context
   ];
 }
 
-/** What a section says about the names of its fields. */
+/** The note of a section about the names of its fields. */
 const NAMES: Readonly<Record<Section["names"], string>> = {
   lowerCamelCase: "",
   snake_case: "Field names in JSON are in snake_case, as below.",

@@ -35,7 +35,7 @@ export interface AcpWorldOptions extends Partial<AcpAgentOptions> {
   readonly isDurable?: boolean;
 }
 
-/** What a client saw of one exchange. */
+/** One exchange as a client saw it. */
 export interface Exchange {
   readonly task: Task;
   readonly events: readonly TaskEvent[];
@@ -47,7 +47,7 @@ export interface Exchange {
 export class AcpWorld implements AsyncDisposable {
   readonly directory: string = mkdtempSync(join(tmpdir(), "acp-agent-"));
   readonly workspace: string = mkdtempSync(join(tmpdir(), "acp-workspace-"));
-  /** What the operator was told. */
+  /** The notices to the operator. */
   readonly notices: string[] = [];
   readonly #options: AcpWorldOptions;
   #server: DevtoolServer | undefined;

@@ -70,7 +70,7 @@ export class Editor implements AsyncDisposable {
     };
   }
 
-  /** What frames are not as the schema of ACP v1 has them. */
+  /** The frames that do not match the schema of ACP v1. */
   get problems(): readonly string[] {
     return this.#checker.problems;
   }

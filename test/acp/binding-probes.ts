@@ -37,7 +37,7 @@ const LARGE = 200 * 1024;
 /** The size of a piece of a large text, in characters. */
 const PIECE = 1024;
 
-/** What is tested over each binding, in one conversation, by the words of docs/agents.md. Each returns the words of a cell. */
+/** The tests over each binding, in one conversation, by the row in docs/agents.md. Each returns the text of a cell. */
 export const BINDING_PROBES: Readonly<Record<string, (stage: BindingStage) => Promise<string>>> = {
   async "thinks, asks, runs, answers (Appendix A)"(stage) {
     const asking = await stage.conversation.say(`think\n${runs(stage, "allowed")}\ntext All done.`, timeout());

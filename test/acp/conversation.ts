@@ -9,7 +9,7 @@ import {
 } from "@devtool/client";
 import { emptyTask, type Part, PartSchema, reduceTask, type Task, type TaskEvent, TaskState } from "@devtool/schema";
 
-/** What a client saw of one exchange. */
+/** One exchange as a client saw it. */
 export interface Exchange {
   readonly task: Task;
   readonly events: readonly TaskEvent[];

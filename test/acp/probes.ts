@@ -21,7 +21,7 @@ const TURN_MS = 60_000;
 /** How often a question that comes again is answered. */
 const MAX_QUESTIONS = 4;
 
-/** What an agent is tested for, by the words of the table in docs/agents.md. Each returns the words of a cell. */
+/** The tests of an agent, by the row of the table in docs/agents.md. Each returns the text of a cell. */
 export const PROBES: Readonly<Record<string, (stage: Stage) => Promise<string>>> = {
   async "text streams"(stage) {
     const { state, text } = await clientOf(stage).begin("text Hello from the model.", timeout());
@@ -81,7 +81,7 @@ async function endAfterCrash(stage: Stage, asking: Shown, name: string): Promise
   return TOLD_TO_CONTINUE.test(ended.text) ? "told to continue" : "no";
 }
 
-/** What the fake model says that it was told after a crash. */
+/** The prompt after a crash, as the fake model repeats it. */
 const TOLD_TO_CONTINUE = /You said: (?:Continue with what you were doing|You were restarted)/;
 
 function yesOrNo(fact: unknown): string {

@@ -34,7 +34,7 @@ export interface FakeModel extends AsyncDisposable {
 const PEERS = fileURLToPath(new URL("../../peers/acp/node_modules/", import.meta.url));
 const MISSING = "is not installed: run npx -y pnpm@12 install:peers";
 
-/** What both ways to Codex share. */
+/** The parts that both ways to Codex share. */
 const CODEX: Pick<RealAgent, "startModel" | "configure" | "runs"> = {
   startModel: () => startFakeOpenAi({ models: ["gpt-5.5"] }),
   configure(home, modelUrl) {

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 /** The words of a table, by the capability that was tested. */
 export type Cells = Readonly<Record<string, string>>;
 
-/** What the tests found for one agent. */
+/** The results of the tests for one agent. */
 export interface AgentRecord {
   /** The version that was tested. */
   readonly version: string;
@@ -13,7 +13,7 @@ export interface AgentRecord {
   readonly bindings: Readonly<Record<string, Cells>>;
 }
 
-/** What the tests found, by the agent's name. */
+/** The results of the tests, by the agent's name. */
 export type Recorded = Readonly<Record<string, AgentRecord>>;
 
 const FILE = new URL("./recorded.json", import.meta.url);

@@ -12,7 +12,7 @@ export interface RfcPlace {
   readonly agent?: string;
 }
 
-/** What one stream showed, from its first frame to its last. */
+/** The content of one stream, from its first frame to its last. */
 export interface Shown {
   readonly taskId: string;
   readonly contextId: string;

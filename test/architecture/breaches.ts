@@ -46,7 +46,7 @@ function breachesIn(file: SourceFile): Breach[] {
   ];
 }
 
-/** What a file imports; types count too, for they also tie one stage to another. */
+/** The imports of a file. Type imports count, because they also couple stages. */
 function importsOf({ text }: SourceFile): string[] {
   const pattern = /^\s*(?:import|export)\s[^"';]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm;
   return [...text.matchAll(pattern)].map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? "");

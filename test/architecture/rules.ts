@@ -153,7 +153,7 @@ export const SEAMS: ReadonlySet<string> = new Set([
   "sandbox/src/sandbox.ts",
 ]);
 
-/** What a seam may import beside other seams: plain data and errors. */
+/** The files that a seam may import beside other seams: plain data and errors. */
 export const PLAIN: ReadonlySet<string> = new Set([
   "server/src/errors.ts",
   "server/src/agent/call-update.ts",

@@ -13,7 +13,7 @@ import { unexplained } from "./why.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
-/** What was approved, and what became of it while the server was down. */
+/** A call that was approved, and how it was changed while the server was down. */
 interface Change {
   readonly name: string;
   readonly script: string;

@@ -47,7 +47,7 @@ type Outcome = ProgramResponse["outcome"];
 /** How a program reaches a server. */
 export type Connecting = (url: string, token: string) => Transport | Promise<Transport>;
 
-/** What a program does. */
+/** Options of a program that answers correctly unless a test changes it. */
 export interface HonestProgram {
   /** Changes what it answers. */
   readonly spoil?: (outcome: Outcome) => Outcome;

@@ -13,7 +13,7 @@ export interface Bomb {
 
 const MEGABYTE = 1024 * 1024;
 
-/** What stands in the `metadata` of a message, as JSON. */
+/** The `metadata` of a message, as JSON. */
 const JSON_BOMBS: ReadonlyMap<string, () => string> = new Map([
   ["100,000 levels", () => "[".repeat(100_000) + "]".repeat(100_000)],
   ["1,000,000 values", () => `[${"{},".repeat(999_999)}{}]`],

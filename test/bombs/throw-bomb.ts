@@ -1,7 +1,7 @@
 import type { Answer, Client } from "../hostile/clients.ts";
 import type { Bomb } from "./documents.ts";
 
-/** What came of a bomb: an error in the form of its binding, the end of the connection, or an answer as if it were none. */
+/** The result of a bomb: an error in the form of its binding, a closed connection, or an ordinary answer. */
 export type Fate = "refused" | "cut off" | "taken";
 
 /** Sends a bomb. A server that will not read on may end the connection. */

@@ -22,7 +22,7 @@ export interface Exchange {
   readonly answer?: string;
 }
 
-/** What a client that knows only the RFC sees of an exchange, without ids and times. */
+/** An exchange as a client that knows only the RFC sees it, without ids and times. */
 export type Seen = Readonly<Record<string, unknown>>;
 
 /** Plays exchanges, each in a task of its own, with one of the two ways to Codex. */

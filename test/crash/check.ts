@@ -13,7 +13,7 @@ import {
 } from "@devtool/schema";
 import type { Witness } from "./workload.ts";
 
-/** What is wrong with a server that crashed; all zero when nothing is. */
+/** The counts of faults after a crash; all are zero when there are none. */
 export interface CrashReport {
   readonly tasks: number;
   readonly events: number;

@@ -10,7 +10,7 @@ const MAIN = fileURLToPath(new URL("../../packages/cli/dist/main.js", import.met
 /** A server in a process of its own, as its users start it. */
 export interface ServerProcess {
   readonly info: ServerInfo;
-  /** What it wrote so far to standard output and to standard error. */
+  /** Its standard output and standard error so far. */
   readonly said: { readonly stdout: string; readonly stderr: string };
   /** Resolves when its process is gone, with the signal that ended it. */
   readonly ended: Promise<NodeJS.Signals | null>;

@@ -15,7 +15,7 @@ interface Awaited {
   readonly resolve: () => void;
 }
 
-/** What clients of a server that crashes were shown, over all its lives. */
+/** The events that clients of a crashing server received, over all its restarts. */
 export class Witness {
   /** Each event that a client got, by task and sequence. */
   readonly seen = new Map<string, Map<bigint, TaskEvent>>();

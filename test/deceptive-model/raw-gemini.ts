@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 /** A Gemini API that answers with the JSON that it is given, whatever it is asked. */
 export interface RawGemini extends Disposable {
   readonly url: string;
-  /** What it answers next: the text of `parts` of each answer, in turn; then it says that it is done. */
+  /** The next answers: the text of `parts` of each, in turn; after the last it says that it is done. */
   play(...answers: readonly string[]): void;
 }
 

@@ -17,7 +17,7 @@ import {
 import { startServerProcess } from "../crash/server-process.ts";
 import { approve, clientFor, Witness } from "../crash/workload.ts";
 
-/** What became of edits whose server was killed; all but the first three are zero when nothing is wrong. */
+/** The outcome of edits whose server was killed. All counts but the first three are zero when nothing is wrong. */
 export interface EditReport {
   readonly tasks: number;
   /** Edits that were reported as made. */
@@ -171,7 +171,7 @@ async function report(tasks: readonly (readonly [string, Task])[], workspace: st
   };
 }
 
-/** What the file of a task holds when each edit that was reported as made was made once. */
+/** Returns the content of a task's file if each edit that was reported as made was made once. */
 export function expectedContent(calls: readonly ToolCall[]): string {
   const made = calls.filter(isMade);
   return made.length === 0 ? "" : `begin${` ${MARK}`.repeat(made.length - 1)}`;

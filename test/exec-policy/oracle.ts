@@ -4,7 +4,7 @@
  */
 import { readFile, writeFile } from "node:fs/promises";
 
-/** What the engine is asked. */
+/** A call that the engine decides about. */
 export interface Question {
   /** Its mode: default, autoEdit, plan or yolo. */
   readonly mode: string;

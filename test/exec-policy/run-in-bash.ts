@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What came of command lines. */
+/** The results of command lines. */
 export interface BashRuns {
   /** For each command line the programs that it ran, each as the words that it was called with. */
   readonly logs: readonly (readonly (readonly string[])[])[];

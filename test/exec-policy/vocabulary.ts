@@ -1,4 +1,4 @@
-/** What command lines are made of: signs between commands and words, and words that bash treats in ways of its own. */
+/** The vocabulary of generated command lines: operators, and words that bash treats specially. */
 export const SEPARATORS: readonly string[] = [
   ...["; ", ";", " && ", "&&", " || ", " | ", "|", " |& ", "\n", "\n\n", " ;\n", " &&\n", " |\n  "],
   ...["; ", ";", " && ", "&&", " || ", " | ", "|", " |& ", "\n", "\n\n", " ;\n", " &&\n", " |\n  "],
@@ -34,7 +34,7 @@ export const VALUES: readonly string[] = [
   ...["\\", "a\\nb", "a\nb", "rm", "ls", "$v", "&", "(x)", "é", "a#b", "-c", "then"],
 ];
 
-/** What bash puts other words in place of. */
+/** Words that bash expands. */
 export const EXPANSIONS: readonly string[] = [
   "{a,b}",
   "a{1..3}",
@@ -52,7 +52,7 @@ export const EXPANSIONS: readonly string[] = [
   '$"x"',
 ];
 
-/** What means something only in some places. */
+/** Words that are special only in some positions. */
 export const ODDITIES: readonly string[] = [
   "V=1",
   "#x",

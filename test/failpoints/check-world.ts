@@ -19,7 +19,7 @@ import { Witness } from "../crash/workload.ts";
 import { expectedContent } from "../edits-crash/edit-cycles.ts";
 import type { Life, World } from "./world.ts";
 
-/** What is wrong with the data of a server that was killed, each in words; and what was looked at. */
+/** The violations found in the data of a killed server, as sentences, and how much data was checked. */
 export interface WorldReport {
   readonly tasks: number;
   readonly events: number;

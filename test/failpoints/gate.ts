@@ -71,7 +71,7 @@ const EXCUSED: readonly { readonly path: RegExp; readonly name: RegExp; readonly
   { path: /(server|policy|sandbox)\/src\/failpoint\.ts$/, name: /^failpoint$/, why: "the failpoint itself" },
 ];
 
-/** What the gate found in some files. */
+/** The findings of the gate in some files. */
 export interface GateReport {
   /** The names of all failpoints, in the order of the files. */
   readonly failpoints: readonly string[];

@@ -9,7 +9,7 @@ import type { KillOrder } from "./kill-at.ts";
 import { type Scene, sceneOf } from "./scenes.ts";
 import { type Life, World } from "./world.ts";
 
-/** What came of killing a server at one failpoint again and again. */
+/** The outcome of killing a server at one failpoint repeatedly. */
 export interface FailpointReport {
   readonly failpoint: string;
   readonly kills: number;

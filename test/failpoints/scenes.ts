@@ -6,11 +6,11 @@ import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { toolCallsOf } from "@devtool/schema";
 import type { Life, World } from "./world.ts";
 
-/** What a server does, again and again, until it passes a failpoint. */
+/** The work that a server repeats until it passes a failpoint. */
 export interface Scene {
   /** When the failpoint is passed: while the server starts, works or stops. Default: while it works. */
   readonly moment?: "start" | "work" | "stop";
-  /** What the agent of each task does. Default: one command. */
+  /** The steps of the agent in each task. Default: one command. */
   readonly script?: (token: string) => string;
   /** Over which binding tasks are started. Default: Connect. */
   readonly binding?: "A2A 0.3";
@@ -18,9 +18,9 @@ export interface Scene {
   readonly notifies?: true;
   /** The option by which calls are approved. Default: once. */
   readonly option?: string;
-  /** What happens beside the tasks, again and again. */
+  /** The action that is repeated beside the tasks. */
   readonly beside?: (life: Life) => Promise<void>;
-  /** What to do while the server is down, before it passes the failpoint. */
+  /** The action while the server is down, before it passes the failpoint. */
   readonly prepare?: (world: World) => Promise<void>;
   /** A failpoint at which it is killed first, because only what that leaves leads to this one. */
   readonly killedFirstAt?: string;

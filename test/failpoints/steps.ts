@@ -9,7 +9,7 @@ export interface SourceFile {
 /** A call in a function: one that persists, emits or spawns, one of `failpoint`, or one of a function in the same file. */
 export interface Call {
   readonly case: "step" | "failpoint" | "local";
-  /** What is called, as it is written: `rename`, `this.#write`; of a failpoint, its name. */
+  /** The called expression as written, such as `rename` or `this.#write`; the name for a failpoint. */
   readonly name: string;
   readonly start: number;
 }

@@ -32,7 +32,7 @@ type Unanswered = MessageInitShape<typeof SendMessageRequestSchema>;
 export class World implements AsyncDisposable {
   readonly receiver: Receiver;
   readonly #root: string;
-  /** What clients were shown of the tasks that are not checked yet. */
+  /** The events that clients received of the tasks that are not checked yet. */
   witness = new Witness();
   /** Requests that were sent and not answered: clients send them again. */
   readonly unanswered = new Map<string, Unanswered>();

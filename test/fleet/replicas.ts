@@ -3,7 +3,7 @@ import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@dev
 import { PostgresStore } from "@devtool/postgres";
 import { type AgentEvent, createServer, type DevtoolServer, type Turn } from "@devtool/server";
 
-/** What an agent does in a turn. */
+/** The turn of an agent. */
 export type Execute = (turn: Turn, signal: AbortSignal) => AsyncIterable<AgentEvent>;
 
 /** One server of several that share a database. */
@@ -11,7 +11,7 @@ export interface Replica extends AsyncDisposable {
   readonly server: DevtoolServer;
   readonly store: PostgresStore;
   readonly client: DevtoolClient;
-  /** What its operator would read. */
+  /** The log lines for its operator. */
   readonly errors: readonly unknown[];
 }
 

@@ -8,7 +8,7 @@ import { commandDigests, withDigests } from "./command-digests.ts";
 /** Where histories are kept. */
 export const DIRECTORY = new URL("kept/", import.meta.url);
 
-/** What stands for the workspace in a history that is kept. */
+/** The placeholder for the workspace in a recorded history. */
 const PLACEHOLDER = "/workspace";
 
 /** The log of a task as some version wrote it, and the task that it made. */

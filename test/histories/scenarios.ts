@@ -11,7 +11,7 @@ import { ownAgent } from "./own-agent.ts";
 
 /** A conversation whose log is kept, to be replayed on every later version. */
 export interface HistoryScenario {
-  /** What the files of its history are called. */
+  /** The base name of the files of its history. */
   readonly name: string;
   /** The files of the workspace before it. */
   readonly files?: Readonly<Record<string, string>>;

@@ -12,10 +12,10 @@ export interface FloodOptions {
 
 /** A request that was not answered as it should be. */
 export interface Wrong {
-  /** What is wrong with the answer. */
+  /** The fault of the answer. */
   readonly fault: string;
   readonly path: string;
-  /** What was sent: text as it is, bytes in base64. */
+  /** The request: text unchanged, bytes in base64. */
   readonly body: string;
 }
 

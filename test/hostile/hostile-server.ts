@@ -4,9 +4,9 @@ import { fileURLToPath } from "node:url";
 
 /** The memory of a process, in bytes. */
 export interface Memory {
-  /** What its objects take. */
+  /** The memory of its living objects, in bytes. */
   readonly heldBytes: number;
-  /** What the system has given it; the engine gives some of that back late or never. */
+  /** Its resident memory in bytes, some of which the engine returns late or never. */
   readonly residentBytes: number;
   /** The most that the system had given it since it was asked last. */
   readonly peakBytes: number;
@@ -16,11 +16,11 @@ export interface Memory {
 export interface HostileServer extends AsyncDisposable {
   readonly url: string;
   readonly token: string;
-  /** What went wrong inside, as its operator would be told. */
+  /** The internal faults that its operator would see. */
   readonly internal: readonly string[];
   /** Whether the process still runs. */
   isAlive(): boolean;
-  /** What it holds after it was told to collect garbage. */
+  /** Its memory after a garbage collection. */
   memory(): Promise<Memory>;
 }
 

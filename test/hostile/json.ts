@@ -3,7 +3,7 @@ export function jsonIn(text: string): Readonly<Record<string, unknown>> {
   return objectOf(jsonOf(text));
 }
 
-/** What a text is as JSON; undefined for none. */
+/** Returns a text parsed as JSON; undefined when it is not valid JSON. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

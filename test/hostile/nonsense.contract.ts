@@ -15,7 +15,7 @@ const WARM = 1_000;
 /** The sabotage spoils one answer of this many. */
 const ONE_IN = 50;
 
-/** What a server must do with nonsense over some bindings; it is a server of their own. */
+/** The contract of a server that receives nonsense over some bindings. Each group has a server of its own. */
 export function testNonsense(bindings: readonly Binding[]): void {
   let server: HostileServer;
   let clients: Readonly<Record<Binding["client"], Client>>;

@@ -1,7 +1,7 @@
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 
-/** What requests name: a task and a conversation. */
+/** The ids that requests name: of a task and of a conversation. */
 export interface Names {
   readonly taskId: string;
   readonly contextId: string;

@@ -11,7 +11,7 @@ import { collectGarbage } from "../collect-garbage.ts";
 import { COMPILE_CACHE } from "../compile-cache-variable.ts";
 import { play, serversOf } from "./servers.ts";
 
-/** What each fault of a server must come to: an output, or an error of a type. */
+/** The required result of each server fault: an output, or a type of error. */
 export const FAULTS = {
   crash: ["mcp_tool_error"],
   signal: ["mcp_tool_error"],
@@ -47,7 +47,7 @@ export interface ChaosResult {
   readonly durationMs: number;
 }
 
-/** What a run of chaos showed. */
+/** The outcome of a chaos run. */
 export interface ChaosReport {
   readonly faults: readonly ChaosResult[];
   /** The calls of the server that does nothing wrong, made while the others do. */
@@ -67,7 +67,7 @@ export interface ToolSource extends AsyncDisposable {
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
 }
 
-/** What happens, and to whom. */
+/** The faults of a chaos run, and the servers that have them. */
 export interface ChaosPlan {
   readonly faults: readonly Fault[];
   readonly rounds: number;
@@ -157,7 +157,7 @@ function isExpected(result: ChaosResult): boolean {
   return ranOutOfTime(result) || (isFault(server) && FAULTS[server].some((expected) => expected === outcome));
 }
 
-/** What a round is watched with. */
+/** The instruments of a round. */
 interface Watch {
   readonly memory: MemoryMeter;
   readonly patienceMs: number;

@@ -1,4 +1,4 @@
-/** What the tests take of the MCP SDK. */
+/** The parts of the MCP SDK that the tests use. */
 export {
   Client,
   ClientCredentialsProvider,

@@ -11,7 +11,7 @@ type ClientInformation = Awaited<ReturnType<OAuthClientProvider["clientInformati
 type Tokens = Awaited<ReturnType<OAuthClientProvider["tokens"]>>;
 type DiscoveryState = Parameters<NonNullable<OAuthClientProvider["saveDiscoveryState"]>>[0];
 
-/** What the conformance suite gives a client beside the address, by the names of the suite. */
+/** The context that the conformance suite gives a client besides the address, by the suite's names. */
 export type Context = Readonly<Record<string, string>>;
 
 /** Makes the authorization of a scenario: a user who agrees to all, or an account of a machine. */

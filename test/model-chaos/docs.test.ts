@@ -96,7 +96,7 @@ async function programOf(script: string): Promise<string> {
   return scripts[script].split(" && ").at(-1);
 }
 
-/** What the table writes for the arguments of a step, filled in. */
+/** Replaces the placeholders in a step of the table by values. */
 function exampleOf(rest: string): string {
   return rest
     .replaceAll(/[[\]]/g, "")

@@ -2,17 +2,17 @@ import { TaskState } from "@devtool/schema";
 
 /** A way in which a model can fail, and what has to become of the task (docs/models.md has the same table). */
 export interface Fault {
-  /** What happens, as the table of the documentation names it. */
+  /** The fault, as the table in the documentation names it. */
   readonly name: string;
   /** Makes the prompt; `effect` is a step whose command leaves a mark each time it runs. */
   readonly script: (effect: string) => string;
   /** The state in which the task must end. */
   readonly state: TaskState.COMPLETED | TaskState.FAILED;
-  /** What the task's error must say when it failed. */
+  /** The text that the task's error must contain when it failed. */
   readonly error?: RegExp;
   /** So often the command of `effect` must have run. */
   readonly effects: 0 | 1;
-  /** What the agent must have said: all of it, and nothing twice. */
+  /** The text that the agent must have sent, complete and without repetition. */
   readonly text: string;
   /** The model that is asked: `hasty` waits a second for a first piece, `restless` for each further one. */
   readonly model?: "hasty" | "restless";

@@ -14,7 +14,7 @@ import {
 } from "@devtool/schema";
 import type { Fault } from "./faults.ts";
 
-/** What became of a fault. */
+/** The outcome of a fault. */
 export interface Outcome {
   readonly task: Task;
   /** So often the command ran. */

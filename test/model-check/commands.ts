@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import type { Answer, Json, ServerUnderTest } from "./server-under-test.ts";
 
-/** What a message asks the agent for: words, or to write a file, which it must ask about first. */
+/** The request in a message: text, or a change of a file, which the agent must ask about first. */
 type Kind = "text" | "write";
 
 interface Sent {

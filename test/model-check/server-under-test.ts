@@ -8,10 +8,10 @@ import type { DevtoolServer } from "@devtool/server";
 /** A JSON object of the wire. */
 export type Json = Record<string, unknown>;
 
-/** What a call answered: its result, or the code of its error. */
+/** The outcome of a call: its result, or the code of its error. */
 export type Answer = { readonly task: TaskSeen } | { readonly code: number };
 
-/** What a client sees of a task. */
+/** A task as a client sees it. */
 export interface TaskSeen {
   readonly id: string;
   readonly state: string;

@@ -2,11 +2,11 @@ import type { Transport } from "@connectrpc/connect";
 import { confirmationPart, createDevtoolClient, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
 import { emptyTask, reduceTask, TaskState } from "@devtool/schema";
 
-/** What came of an exchange with the scripted agent. */
+/** The outcome of an exchange with the scripted agent. */
 export interface Played {
   /** The tools that asked, in order. */
   readonly asked: readonly string[];
-  /** What the agent said after it was answered. */
+  /** The text of the agent after the answer. */
   readonly said: string;
   readonly state: string;
 }

@@ -3,7 +3,7 @@ import { findSandbox } from "@devtool/sandbox";
 
 const sandbox = await findSandbox("auto", { path: "" }, AbortSignal.timeout(60_000));
 
-/** What the code in the README of each package prints. */
+/** The output of the code in the README of each package. */
 export const SAYS: Readonly<Record<string, string>> = {
   schema: `run_shell_command PENDING true
 {"tool_call_id":"call-1","status":"EXECUTING","tool_name":"run_shell_command","confirmation_request":{"options":[{"id":"proceed_once","name":"Allow once"}],"execute_details":{"command":"ls"}}}

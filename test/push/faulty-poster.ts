@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import type { Asked, Config, Dialect, Step } from "./poster-dialect.ts";
 
-/** What a server that posts does with one post; each part can be put in place of the right one. */
+/** The steps of posting one notification; each can be replaced by a faulty one. */
 export interface Posting {
-  /** What becomes of the events of an exchange before they are posted. */
+  /** Changes the events of an exchange before they are posted. */
   readonly order: (events: readonly object[]) => readonly object[];
   /** The headers of a post. */
   readonly headers: (config: Config) => Readonly<Record<string, string>>;
@@ -13,7 +13,7 @@ export interface Posting {
   readonly isRetried: (status: number) => boolean;
   /** Whether a config that was answered so has ended. */
   readonly hasEnded: (status: number) => boolean;
-  /** What `fetch` does with redirects. */
+  /** The redirect mode of `fetch`. */
   readonly redirect: "manual" | "follow";
   /** Whether a config that was deleted is posted to. */
   readonly forgets: boolean;
@@ -93,7 +93,7 @@ export async function startFaultyPoster(dialect: Dialect, faults: Partial<Postin
   };
 }
 
-/** What an agent does that asks before it runs anything, and otherwise says hello. */
+/** Returns the turn of an agent that asks before it runs anything, and otherwise says hello. */
 function exchange(taskId: string, text: string): Step[] {
   const begin: Step[] = [
     { taskId, state: "submitted" },

@@ -7,7 +7,7 @@ export interface Config {
   readonly authentication?: { readonly scheme: string; readonly credentials: string };
 }
 
-/** What a client asks of a small server. */
+/** A request of a client to a small server that posts notifications. */
 export interface Asked {
   readonly what: "send" | "set" | "delete" | "cancel";
   /** Empty for a new task. */
@@ -33,7 +33,7 @@ export interface Dialect {
   read(method: string, params: object): Asked;
   /** The answer to what was asked. */
   result(asked: Asked, step: Step): unknown;
-  /** What is posted. */
+  /** Returns the body that is posted for a step. */
   event(step: Step): object;
 }
 

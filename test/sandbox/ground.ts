@@ -12,7 +12,7 @@ import { bearerInterceptor, createDevtoolClient, type DevtoolClient, textMessage
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { ServerInfoSchema, TaskState } from "@devtool/schema";
 
-/** What an escape tries to get at: a machine with secrets, neighbours and a server that waits for an answer. */
+/** The targets of an escape: a machine with secrets, other processes, and a server that waits for an answer. */
 export interface Ground extends AsyncDisposable {
   /** Stands in each secret; who says it has read one. */
   readonly canary: string;
@@ -24,7 +24,7 @@ export interface Ground extends AsyncDisposable {
   readonly places: Readonly<Record<"tmp" | "varTmp" | "shm", string>>;
   /** A process of the user, with secrets in its environment, arguments, working directory and descriptor 3. */
   readonly neighbour: number;
-  /** What answers with the canary: a port on each loopback, a socket by path, an abstract one. */
+  /** Listeners that answer with the canary: a port on each loopback address, a socket by path, an abstract socket. */
   readonly ports: Readonly<Record<"v4" | "v6", number>>;
   readonly socket: string;
   readonly abstractSocket: string;

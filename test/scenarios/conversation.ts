@@ -23,13 +23,13 @@ import {
   toolCallsOf,
 } from "@devtool/schema";
 
-/** What the user answers to a call: an option, and where they change what it proposes, the content they want. */
+/** The user's answer to a call: an option and, for a changed edit, the new content. */
 export interface Choice {
   readonly option: string;
   readonly newContent?: string;
 }
 
-/** What a message has beside its text, or in place of it. */
+/** The parts of a message beside its text, or in place of it. */
 export interface Said {
   readonly model?: string;
   readonly parts?: MessageInitShape<typeof PartSchema>[];

@@ -9,7 +9,7 @@ import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
 import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
 import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
 
-/** What a client speaks with the server. */
+/** The protocol between a client and the server. */
 export type Dialect = "Connect" | "A2A 0.3" | "A2A 1.0";
 
 /** The options of a server and of the coding agent, or of other agents in its place. */
@@ -95,7 +95,7 @@ export function lastContents(fake: FakeGemini): readonly Content[] {
   return body.contents;
 }
 
-/** What the model was told of its calls, in the last request. */
+/** The results of its calls that the model got in the last request. */
 export function toldOf(fake: FakeGemini): readonly Readonly<Record<string, unknown>>[] {
   const parts = lastContents(fake).flatMap((content) => content.parts);
   return parts.flatMap(({ functionResponse }) => (functionResponse ? [functionResponse.response] : []));

@@ -18,7 +18,7 @@ import { canaryOf, type Stage } from "./stage.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
-/** What the agent is told to do: all of it fails in a way that could tell something, or looks for something. */
+/** The steps of the agent: each fails in a way that could reveal a secret, or searches for one. */
 const SCRIPTS = [
   "text hello",
   "text echo 401",
@@ -87,7 +87,7 @@ async function childrenWhileACommandRuns({ info, workspace }: Stage, user: Conve
   return children;
 }
 
-/** What A2A and HTTP answer to requests that hold secrets and are refused. */
+/** The answers of A2A and HTTP to refused requests that contain secrets. */
 async function badRequests({ info, canaries }: Stage): Promise<Sink[]> {
   const config = {
     url: "https://push.example/hook",

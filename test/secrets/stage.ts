@@ -25,7 +25,7 @@ const NAMES = [
   ...["wrong bearer", "cookie"],
 ] as const;
 
-/** What a secret of the stage is. */
+/** The name of a planted secret. */
 export type CanaryName = (typeof NAMES)[number];
 
 /** A server in a process of its own, among secrets, with a model and MCP servers that fail and say again what they were told. */
@@ -34,9 +34,9 @@ export interface Stage extends AsyncDisposable {
   /** Those of the stage, and the `server token`. */
   readonly canaries: Canaries;
   readonly workspace: string;
-  /** What the model was asked. */
+  /** The requests that the model received. */
   readonly model: EchoingServer;
-  /** What the MCP server over HTTP was asked. */
+  /** The requests that the MCP server over HTTP received. */
   readonly mcp: EchoingServer;
   /** Stops the server and gives what it wrote. */
   stop(): Promise<readonly Sink[]>;

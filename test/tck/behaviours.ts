@@ -1,11 +1,11 @@
 import type { Json } from "./bindings.ts";
 
-/** What a kit expects of the task, or of the message, that a behaviour answers with. */
+/** The task or message that a kit expects from a behaviour. */
 export interface Expected {
   readonly prefix: string;
   /** The state that a message which waits finds the task in; undefined where the answer is a message. */
   readonly state?: string;
-  /** What the status says; undefined where nothing is asked of it. */
+  /** The expected text of the status; undefined when any text will do. */
   readonly says?: string | RegExp;
   /** The parts of the one artifact. */
   readonly parts?: Json;

@@ -18,7 +18,7 @@ import { EventSourceParserStream } from "eventsource-parser/stream";
 // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer, and fails when it is not there
 export type Json = any;
 
-/** What came of a call: its answer, or the code of its binding and the reason in its `ErrorInfo`. */
+/** The result of a call: its answer, or the error code of its binding and the reason in its `ErrorInfo`. */
 export interface Outcome {
   readonly result?: Json;
   readonly failure?: { readonly code: number; readonly reason: string };

@@ -33,7 +33,7 @@ function violationsOf(schema: DescMessage, json: Json): string[] {
   }
 }
 
-/** What stands there for nothing: ProtoJSON leaves out an unset message and an unspecified enum. */
+/** Returns the fields with values that ProtoJSON omits: an unset message, an unspecified enum. */
 function emptyOf(schema: DescMessage, json: Json): string[] {
   return schema.fields.flatMap((field) =>
     json[field.jsonName] === null || String(json[field.jsonName]).endsWith("_UNSPECIFIED")

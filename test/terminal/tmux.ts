@@ -50,7 +50,7 @@ export class Tmux implements AsyncDisposable {
     await this.#tmux("paste-buffer", "-p");
   }
 
-  /** What the terminal has shown since it was opened, its lines without spaces at their ends. */
+  /** All lines that the terminal has shown, without trailing spaces. */
   async screen(): Promise<string> {
     const { stdout } = await this.#tmux("capture-pane", "-p", "-J", "-S", "-");
     return stdout.replaceAll(/ +$/gm, "");

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** What lies at a path of a repository. */
+/** The file or link at a path of a repository. */
 type Entry =
   | string
   | { readonly link: string }

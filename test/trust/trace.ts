@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { REPOSITORIES } from "./repositories.ts";
 
-/** What a traced process did that concerns the repositories. */
+/** The actions of a traced process that concern the repositories. */
 export interface Traced {
   /** The paths in repositories that it opened or tried to open; the repositories' own directories do not count. */
   readonly opened: readonly string[];

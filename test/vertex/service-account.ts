@@ -6,7 +6,7 @@ export interface ServiceAccount {
   readonly publicKey: KeyObject;
   /** Its key file, as the Google Cloud console gives it. */
   readonly file: string;
-  /** What nobody may say: a line from the middle of its private key. */
+  /** The secret that must not appear anywhere: a line from the middle of the private key. */
   readonly secret: string;
 }
 

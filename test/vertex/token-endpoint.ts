@@ -17,7 +17,7 @@ const HOST = "oauth2.googleapis.com";
  * proxy of a company: by CONNECT, with a certificate of an authority of our own.
  */
 export interface TokenEndpoint extends AsyncDisposable {
-  /** What makes a process reach it. */
+  /** The environment that makes a process use it. */
   readonly environment: { readonly HTTPS_PROXY: string; readonly NODE_EXTRA_CA_CERTS: string };
   /** The claims of the assertions that were exchanged; each had the account's signature. */
   readonly claims: readonly JWTPayload[];
@@ -25,7 +25,7 @@ export interface TokenEndpoint extends AsyncDisposable {
   readonly tokens: readonly string[];
   /** The assertions that were refused. */
   readonly refused: readonly string[];
-  /** What else was asked for through the proxy. */
+  /** Other requests that came through the proxy. */
   readonly strangers: readonly string[];
   /** Refuses from now on, and says the assertion again in its answer. */
   refuse(): void;

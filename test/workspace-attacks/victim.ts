@@ -22,7 +22,7 @@ export class Victim implements AsyncDisposable {
   readonly #base: string = realpathSync(mkdtempSync(join(tmpdir(), "devtool-attack-")));
   readonly #stack = new AsyncDisposableStack();
   readonly workspace: string = join(this.#base, "workspace");
-  /** What ran outside of the sandbox left a file here: a place that no sandbox shows. */
+  /** The directory in which code that ran outside of the sandbox leaves a file. No sandbox shows it. */
   readonly loot: string = join(this.#base, "loot");
 
   constructor() {
@@ -95,12 +95,12 @@ async function whole(server: DevtoolServer, taskId: string): Promise<Task> {
   return task;
 }
 
-/** What the task asks. */
+/** Returns the open questions of a task. */
 export function asked(task: Task): ToolCall[] {
   return pendingToolCalls(task);
 }
 
-/** What the calls of a task gave, one after the other. */
+/** Returns the outputs of the calls of a task, in order. */
 export function outputs(task: Task): string {
   return task.history.flatMap(toolCallsOf).map(outputOf).join("\n");
 }

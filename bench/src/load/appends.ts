@@ -16,7 +16,7 @@ const SECONDS = 1;
 /** Ours and SQLite alone take turns: a shared disk is not the same from one second to the next. */
 const ROUNDS = 8;
 
-/** What appends took. */
+/** The durations of appends. */
 interface Appends {
   /** Milliseconds of each. */
   readonly taken: readonly number[];
@@ -119,7 +119,7 @@ function said(text: string) {
   return create(MessageSchema, { messageId: crypto.randomUUID(), parts });
 }
 
-/** What the disk and SQLite can do: commits of a row of the same size, one after the other. */
+/** The baseline of disk and SQLite: sequential commits of a row of the same size. */
 async function commitBare(): Promise<readonly number[]> {
   const database = new DatabaseSync(join(directory, "bare.db"));
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE IF NOT EXISTS row (data BLOB)");

@@ -14,7 +14,7 @@ const IDLE_MS = 60_000;
 /** This many connect at a time. */
 const BATCH = 200;
 
-/** What streams cost. */
+/** The cost of idle streams. */
 interface Cost {
   readonly kbEach: number;
   readonly cpuPercent: number;

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { watchStolenTime } from "../stolen-time.ts";
 
-/** What Node needs to run parts of the server, or of the tests, that no package exports. */
+/** The flags with which Node runs TypeScript sources of packages and tests that no package exports. */
 const SOURCES = [
   "--experimental-transform-types",
   "--disable-warning=ExperimentalWarning",

@@ -22,7 +22,7 @@ const CASES = [
 ] as const;
 const TEXT = "x".repeat(500);
 
-/** What the appends of a round took, in milliseconds each. */
+/** The durations of the appends of a round, in milliseconds. */
 interface Round {
   readonly taken: readonly number[];
   readonly seconds: number;

@@ -1,4 +1,4 @@
-/** What a turn costs in a task of 3,000 turns, beside one in a task of few: turns of both alternate in one run. */
+/** Compares the cost of a turn in a task of 3,000 turns with that in a short task. Turns of both alternate in one run. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { prompt, type Seen, type Send, send, stream, stream1, type Target, taskIdOf } from "../client.ts";

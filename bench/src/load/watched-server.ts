@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import type { Target } from "../client.ts";
 import { COLLECT } from "./watch.ts";
 
-/** What happened in a server since it was asked last. */
+/** The activity of a server since the previous request. */
 export interface Watched {
   /** The longest time that its event loop stood still, in milliseconds of its thread: what others take of the processors is not in it. */
   readonly stopMs: number;

@@ -1,4 +1,4 @@
-/** What is known about an agent that speaks the Agent Client Protocol: how to start it, and what to mind. */
+/** The profile of an agent that speaks the Agent Client Protocol: how to start it, and how it differs from others. */
 export interface AcpProfile {
   /** The name on command lines: `gemini`. */
   readonly name: string;
@@ -16,7 +16,7 @@ export interface AcpProfile {
   readonly login: string;
   /** The session mode in which the agent asks before it acts. Undefined if it asks in the mode that it starts in. */
   readonly askingMode: string | undefined;
-  /** What differs from other agents, for the documentation. Empty if nothing is known. */
+  /** The differences from other agents, for the documentation. Empty if none are known. */
   readonly notes: readonly string[];
   /** Why our tests do not run the agent. Undefined if they do. */
   readonly untested: string | undefined;

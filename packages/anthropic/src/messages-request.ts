@@ -5,7 +5,7 @@ import { CallResults, type ModelRequest, modelHistory, summaryText, type ToolNam
 import { type File, type Message, type Part, Role, toolCallsOf } from "@devtool/schema";
 import { decodeThinking } from "./thinking-signature.ts";
 
-/** What a request asks for besides the conversation. */
+/** The settings of a request, besides the conversation. */
 export interface RequestLimits {
   readonly model: string;
   readonly maxOutputTokens: number;

@@ -140,7 +140,7 @@ describe("devtool serve --agent", () => {
     return ["serve", "--json", "--port", "0", "--data", join(base, "data"), "--workspace", work, ...flags];
   }
 
-  /** What a server with these agents answers in sessions that choose agents by name. */
+  /** The answers of a server with these agents in sessions that choose agents by name. */
   async function answersOf(names: readonly string[], ...agents: readonly string[]): Promise<string[]> {
     const terminal = new FakeTerminal();
     const code = runProgram(argumentsOf(agents), terminal.io);

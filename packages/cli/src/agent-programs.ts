@@ -14,7 +14,7 @@ export interface ProgramPlace {
 
 /** Where the programs of agents are looked up, and how their permission requests are answered. */
 export interface AgentPlace extends ProgramPlace {
-  /** What agents may do without approval. Default: nothing that changes something. */
+  /** The actions that agents may perform without approval. Default: those that change nothing. */
   readonly approvalMode: ApprovalMode | undefined;
   /** Creates the policy that answers the permission requests of agents before their user is asked. */
   readonly permission: () => Promise<PermissionPolicy>;

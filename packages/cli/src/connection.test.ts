@@ -69,7 +69,7 @@ describe("the command with --protocol a2a", () => {
   async function speaking(only: {
     readonly version: string;
     readonly binding: string;
-    /** What the card calls the binding. Default: as it is. */
+    /** The name of the binding in the card. Default: the real one. */
     readonly called?: string;
     readonly extension?: false;
   }): Promise<AsyncDisposable & { readonly url: string }> {

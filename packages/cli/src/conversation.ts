@@ -27,7 +27,7 @@ export interface ConversationOptions {
   /** Receives why an answer did not count: what it was for was answered elsewhere, or has changed. */
   readonly onOutdated: (problem: string) => void;
   readonly nextId: () => string;
-  /** What the program calls itself in the log: at most 64 visible characters. */
+  /** The name of the program in the log: at most 64 visible characters. */
   readonly clientLabel: string;
 }
 

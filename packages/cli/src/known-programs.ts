@@ -1,6 +1,6 @@
 import { ACP_PROFILES, type AcpProfile } from "@devtool/acp/profiles";
 
-/** What is known about the program of an agent that has a name. */
+/** The program of an agent that has a name. */
 export type AgentProgram = Pick<
   AcpProfile,
   "name" | "title" | "program" | "args" | "variables" | "install" | "login" | "untested"

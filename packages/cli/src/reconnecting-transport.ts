@@ -138,7 +138,7 @@ export class ReconnectingTransport implements Transport {
   }
 }
 
-/** What a look for the server found. */
+/** The result of looking for the server. */
 interface Look {
   /** Undefined while it does not run. */
   readonly address: Address | undefined;

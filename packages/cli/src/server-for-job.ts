@@ -28,7 +28,7 @@ export interface JobServer extends AsyncDisposable {
   readonly address: Address;
   /** The agents that clients can choose by name, the default first; empty when there is one or when they are not known. */
   readonly agents: readonly string[];
-  /** What the operator allows; undefined where that is not known. */
+  /** The modes that the operator allows; undefined when they are not known. */
   readonly approvalMode: ApprovalMode | undefined;
   /** The model to request of the server. Empty when it has the wanted one already. */
   readonly model: string;

@@ -84,7 +84,7 @@ export function createPrinter({ json }: Pick<SessionOptions, "json">, io: Io): (
   return (event) => void io.stdout.write(transcript.add(event));
 }
 
-/** What a command line says about a session. What it leaves out, the server decides. */
+/** The settings of a session that a command line gives. The server chooses those that are missing. */
 export interface NewSessionOptions {
   /** The directory that the agent works in. */
   readonly workspace?: string | undefined;

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import type { Io } from "../src/io.ts";
 
-/** What a terminal is asked to report, and what it reports. */
+/** The status request (DSR) that a terminal answers, and the answer. */
 const STATUS_REQUEST = "\u001b[5n";
 const STATUS_REPORT = "\u001b[0n";
 

@@ -29,7 +29,7 @@ import { errorText } from "./turn/item-stream.ts";
 import { inputFromMessage, textInput } from "./turn/prompt.ts";
 import type { AnsweredCall } from "./turn/questions.ts";
 
-/** What all executors of an agent share. */
+/** The dependencies that all executors of an agent share. */
 export interface CodexHost {
   readonly options: CodexOptions;
   readonly command: Pick<ChildCommand, "command" | "environment">;
@@ -48,7 +48,7 @@ interface Attempt {
 /** The thread in which a turn works. */
 interface OpenThread extends LoadedThread {
   readonly threadId: string;
-  /** What the user must know about it; empty for nothing. */
+  /** A notice about the thread for the user; empty when there is none. */
   readonly warning: string;
 }
 

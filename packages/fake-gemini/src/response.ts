@@ -1,7 +1,7 @@
 import { defined, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import type { Part, Plan } from "./plan.ts";
 
-/** What all chunks of a response have in common. */
+/** The fields that all chunks of a response have in common. */
 export interface ResponseContext {
   readonly model: string;
   readonly responseId: string;

@@ -74,7 +74,7 @@ export interface ApiRequest {
   readonly body: unknown;
 }
 
-/** What all pieces of an answer have in common. */
+/** The fields that all pieces of an answer have in common. */
 export interface AnswerContext {
   readonly model: string;
   /** Number of the answer, for its ids. */
@@ -100,7 +100,7 @@ export interface AnswerRequest {
     | { readonly case: "whole"; readonly whole: (plan: Plan, context: AnswerContext) => unknown };
 }
 
-/** What an API does with a request. */
+/** How a fake API answers a request. */
 export type ApiReply = AnswerRequest | { readonly case: "json"; readonly method: string; readonly value: unknown };
 
 /** One API: its paths, the requests it refuses, and the form of its answers. */

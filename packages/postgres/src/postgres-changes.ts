@@ -9,10 +9,10 @@ const POLL_MS = 1000;
 /** The maximum size in bytes of a notification. PostgreSQL permits 8000. */
 const MAX_PAYLOAD_BYTES = 7000;
 
-/** What stands for the inbox among the keys of tasks. `keyText` never returns it. */
+/** The key that stands for the inbox among the keys of tasks. `keyText` never returns it. */
 const INBOX_KEY = String.raw`\i`;
 
-/** What stands for all tasks among the keys of tasks. `keyText` never returns it. */
+/** The key that stands for all tasks. `keyText` never returns it. */
 const ALL_KEY = String.raw`\a`;
 
 /** A task whose log somebody waits for, all tasks, or the inbox. */

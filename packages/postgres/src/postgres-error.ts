@@ -23,7 +23,7 @@ export function storeError(reason: unknown): DevtoolError {
   return new DevtoolError(problem, Code.Unavailable, { remedy: "the server's log says more", cause: reason });
 }
 
-/** What is wrong when a store cannot be opened, and what helps, by the code of the error. */
+/** The problem and the remedy when a store cannot be opened, by the code of the error. */
 const OPEN_PROBLEMS: Readonly<Record<string, readonly [problem: string, remedy: string]>> = {
   ECONNREFUSED: ["refuses connections", "start PostgreSQL, or correct host and port"],
   ENOENT: ["has no socket there", "start PostgreSQL, or correct the directory of its socket"],

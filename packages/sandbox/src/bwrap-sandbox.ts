@@ -92,7 +92,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
   };
 }
 
-/** What a command sees of its workspace, and what is held in place there while it runs. */
+/** The part of its workspace that a command sees, and the paths that stay mounted while it runs. */
 interface WorkspacePlan {
   /** Arguments of bwrap. */
   readonly mounts: readonly string[];

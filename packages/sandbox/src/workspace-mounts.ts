@@ -12,7 +12,7 @@ const PROTECTED_GIT = ["hooks", "config", "config.worktree", "commondir"];
 /** How a path is shown to a command: read-only, writable, or as an empty directory or file. */
 type View = "read" | "write" | "hide";
 
-/** What the sandbox adds to and keeps from the access that a command was given. */
+/** Paths that the sandbox adds to, or removes from, the access that a command was given. */
 export interface Confinement {
   /** Directories of the PATH, which are shown read-only. */
   readonly tools: readonly string[];

@@ -22,7 +22,7 @@ export interface AcpConnectionOptions {
   /** The display name of the agent, for errors. */
   readonly name: string;
   readonly limits: AcpLimits;
-  /** What the client offers the agent. */
+  /** The capabilities that the client offers the agent. */
   readonly capabilities: ClientCapabilities;
   /** Registers the handlers of the agent's requests and notifications. Those of notifications run in the order of arrival. */
   readonly register: (app: ClientApp) => void;

@@ -8,7 +8,7 @@ import { clientOption, requestedOptions } from "./client-options.ts";
 import { commandBlocks, promptBlocks, text } from "./prompt-blocks.ts";
 import { notice } from "./update-events.ts";
 
-/** What the agent is told when it goes on with a turn that was interrupted. */
+/** The prompt with which the agent continues a turn that was interrupted. */
 const CONTINUE = "Continue with what you were doing: you were interrupted before you had finished.";
 
 /** The sessions of one agent. */

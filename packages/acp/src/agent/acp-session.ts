@@ -235,7 +235,7 @@ export class AcpSession implements AsyncDisposable {
   }
 }
 
-/** What the client offers the agent. */
+/** The capabilities that the client offers the agent. */
 function capabilitiesOf({ clientMethods }: AcpAgentOptions): ClientCapabilities {
   const { readTextFile = false, writeTextFile = true, terminal = false } = clientMethods ?? {};
   return {

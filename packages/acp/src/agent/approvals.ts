@@ -2,7 +2,7 @@ import type { ConfirmationRequest, FileDiff } from "@devtool/schema";
 import type { CallBook } from "./call-book.ts";
 import type { ClientAction } from "./client-action.ts";
 
-/** What a call does, as it was shown when it was decided about. */
+/** The effect of a call, as it was shown when the decision about it was made. */
 export interface ShownCall {
   readonly id: string;
   readonly kind: string;

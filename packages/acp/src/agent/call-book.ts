@@ -21,7 +21,7 @@ import { type CallUpdate, changedDetail, type FailureType, toolFailure } from "@
 import { DescribedCall, type TerminalOutput } from "./described-call.ts";
 
 const MAX_ID_LENGTH = 200;
-/** What the audit names as the rule of a call about which the agent asked nobody. */
+/** The rule that the audit log names for a call about which the agent asked nobody. */
 const AGENT_DECIDED = "agent";
 
 /** The dependencies of `CallBook`. */

@@ -2,7 +2,7 @@ import type { PermissionOption } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { defined } from "@devtool/schema/json";
 
-/** What an agent has its client do: a file or a command that the client touches for it. Paths are in the workspace. */
+/** An action that the client performs for the agent: on a file, or a command. Paths are in the workspace. */
 export type ClientAction =
   | { readonly case: "read"; readonly path: string }
   | {

@@ -94,7 +94,7 @@ export class ClientFiles {
   }
 }
 
-/** What is at a path that is to be written. */
+/** The content and mode of a path that is about to be written. */
 interface PresentFile {
   /** Undefined for no file, and for one that is too large or not text. */
   readonly oldContent: string | undefined;

@@ -37,7 +37,7 @@ export function clientOption(
   return option.type === "boolean" ? value === "true" : value;
 }
 
-/** What the operator has set is not for clients, unless the operator says so. */
+/** Returns whether clients may set an option: not one that the operator has set, unless the operator lists it. */
 function isPermitted({ clientOptions, configOptions = {} }: AcpAgentOptions, option: SessionConfigOption): boolean {
   if (clientOptions) return clientOptions.includes(option.id);
   return option.category === PERMITTED_CATEGORY && configOptions[option.id] === undefined;

@@ -50,7 +50,7 @@ export interface OpenQuestion<Answer> {
   readonly params: JsonObject;
   /** The options of a question about a call; none for other questions. */
   readonly options: readonly PermissionOption[];
-  /** What the client does for the agent when the answer allows it. Undefined for a question of the agent itself. */
+  /** The action of the client that the answer allows. Undefined for a question of the agent itself. */
   readonly action?: ClientAction;
   answer(answer: Answer): void;
 }

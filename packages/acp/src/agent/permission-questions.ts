@@ -27,7 +27,7 @@ interface CallQuestion {
   readonly shown: ShownCall;
 }
 
-/** What a question of the agent leads to. */
+/** The outcome of a question of the agent. */
 interface PermissionResult {
   readonly updates: readonly CallUpdate[];
   /** Answers it, once the updates are recorded. Undefined when the user is asked. */
@@ -195,7 +195,7 @@ function answered<Answer>(question: OpenQuestion<Answer>, value: Answer): readon
   return [];
 }
 
-/** What tells the questions apart that are asked at the same time. */
+/** Returns the key that distinguishes questions that are open at the same time. */
 function keyOf(question: OpenQuestion<RequestPermissionOutcome>): unknown {
   return objectOrEmpty(question.params.toolCall).toolCallId ?? question;
 }

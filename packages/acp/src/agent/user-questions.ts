@@ -5,7 +5,7 @@ import type { OpenQuestion, SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { calls } from "./update-events.ts";
 
-/** What the ids of questions begin with that are about no call of the agent. */
+/** The prefix of the ids of questions that are not about a call of the agent. */
 export const OF_NO_CALL = "question-";
 
 /** A question to the user that is open. */

@@ -15,7 +15,7 @@ export function availableCommands(commands: readonly SlashCommand[], above = "")
 /** A prompt that runs a slash command. */
 export interface CommandLine {
   readonly commandPath: string[];
-  /** What follows the words of the command. */
+  /** The text after the words of the command. */
   readonly args: string;
 }
 

@@ -1,6 +1,6 @@
 import { ApprovalMode, emptyTask, type Task } from "@devtool/schema";
 
-/** What a session says to one agent: a context of the server, with the task that prompts continue. */
+/** The conversation of a session with one agent: a context of the server, and the task that prompts continue. */
 export class Conversation {
   /** The name of the agent; empty on a server with one. */
   readonly agent: string;

@@ -9,7 +9,7 @@ export interface Port {
    * The directory on the server that sessions work in. Undefined leaves the choice to the server.
    */
   readonly workspace?: string | undefined;
-  /** What the server's card says about the agent. */
+  /** The description of the agent in the server's card. */
   readonly agent: PortAgent;
   /**
    * The agents that sessions can choose, by name, the one of sessions that choose none first.
@@ -19,7 +19,7 @@ export interface Port {
   readonly agents?: ReadonlyMap<string, PortAgent> | undefined;
 }
 
-/** What an ACP client has to know about the agent behind the port. */
+/** The properties of the agent behind the port that an ACP client needs. */
 export interface PortAgent {
   readonly name: string;
   readonly version: string;

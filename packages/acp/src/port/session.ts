@@ -41,7 +41,7 @@ export interface SessionHost {
   readonly signal: AbortSignal;
 }
 
-/** What a client chose for a session. */
+/** The values that a client chose for a session. */
 export interface SessionChoices {
   readonly cwd: string;
   readonly mcpServers: readonly McpServer[];

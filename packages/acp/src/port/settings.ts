@@ -52,7 +52,7 @@ export function configOptions(
   return [...agentOption(agent, [...agents.keys()]), ...modelOption(model, models)];
 }
 
-/** What a client may choose from. */
+/** The values that a client may choose from. */
 export interface Offers {
   readonly agents?: Port["agents"];
   readonly models: readonly string[];

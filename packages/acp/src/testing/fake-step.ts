@@ -8,11 +8,11 @@ export interface Step {
   readonly signal: AbortSignal;
   readonly rest: string;
   readonly words: readonly string[];
-  /** What the client has said that it can. */
+  /** The capabilities that the client announced. */
   readonly capabilities: acp.ClientCapabilities | undefined;
 }
 
-/** What a word does. When it gives a stop reason, the turn ends with it. */
+/** The action of a word. When it returns a stop reason, the turn ends with it. */
 export type Word = (step: Step) => Promise<unknown>;
 
 const { client: CLIENT } = acp.methods;

@@ -4,7 +4,7 @@ import { asStopReason, content, nextCall, send, text, type Word, waitForAbort } 
 
 const { client: CLIENT } = acp.methods;
 
-/** What the words do. */
+/** The action of each word. */
 export const WORDS: Readonly<Record<string, Word>> = {
   ...REQUESTS,
   say: (step) => send(step, { sessionUpdate: "agent_message_chunk", content: text(step.rest) }),

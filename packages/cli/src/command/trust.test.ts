@@ -106,7 +106,7 @@ describe("devtool trust", () => {
     return { out: out(), err: err(), code };
   }
 
-  /** What is shown to a person who answers. */
+  /** The text that is shown to the person who answers. */
   async function answered(directory: string, typed: string): ReturnType<typeof run> {
     const terminal = new FakeTerminal();
     const code = trustAdd(directory, { data }, terminal.io);

@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import type { Io } from "../io.ts";
 import { runProgram } from "../program.ts";
 
-/** What a command of a test gets. */
+/** The input and surroundings of a command in a test. */
 export interface PipedOptions {
   /** All of standard input. Default: nothing. */
   readonly stdin?: string | Uint8Array;

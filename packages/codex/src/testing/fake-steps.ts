@@ -55,7 +55,7 @@ const update = (name: string): Json => ({
   diff: "@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n",
 });
 
-/** What each line of a prompt does, by its first word. */
+/** The action of each line of a prompt, by its first word. */
 export const STEPS: Readonly<Record<string, (current: Turn, rest: string) => void | Promise<void>>> = {
   say,
   run: (current, rest) => runCommand(current, rest, 0, "out\n"),

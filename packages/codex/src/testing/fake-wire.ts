@@ -1,4 +1,4 @@
-/** What the fake app-server reads and writes. */
+/** The messages that the fake app-server reads and writes. */
 import { join } from "node:path";
 
 export type Json = Record<string, unknown>;

@@ -29,7 +29,7 @@ export interface Approval {
 
 /** A question whether a call may go on, which a rule can answer. */
 export interface CallApproval extends Approval {
-  /** What the rules see. */
+  /** The request as the policy rules see it. */
   readonly claim: Pick<PermissionRequest, "kind" | "details" | "paths">;
   /** Whether more is approved than the claim says, such as a connection. A rule can then deny it and not allow it. */
   readonly coversMore: boolean;

@@ -33,7 +33,7 @@ export interface CallEnd {
 /** The end of a call that was declined or canceled. */
 export const CANCELLED: CallEnd = { status: ToolCallStatus.CANCELLED, result: { case: undefined } };
 
-/** What the audit names as the rule of a call about which Codex asked nobody. */
+/** The rule that the audit log names for a call about which Codex asked nobody. */
 const CODEX_DECIDED: Partial<ToolCallDetail> = { rule: "agent", reason: "Codex did not ask" };
 
 /** SHA-256 of a call as its user is asked to approve it: an answer is valid only for a call with the same one. */

@@ -42,7 +42,7 @@ export interface CodexTurnOptions {
   readonly now: () => Date;
 }
 
-/** What the turn waits for. */
+/** The event that the turn waits for. */
 type Incoming = ServerMessage | { readonly case: "act"; readonly act: () => AgentEvent[]; readonly done: () => void };
 
 /** The time that Codex has to interrupt its turn, in milliseconds. */

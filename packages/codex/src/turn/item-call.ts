@@ -6,7 +6,7 @@ import { CANCELLED, type CallEnd } from "./call-book.ts";
 import { changesArgs, describeChanges, readChanges, unifiedDiff } from "./file-change.ts";
 import { scriptOf } from "./shell-text.ts";
 
-/** What a thread item says about a tool call. */
+/** The tool call that a thread item describes. */
 export interface ItemCall {
   readonly toolName: string;
   readonly description: string;

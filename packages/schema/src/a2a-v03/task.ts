@@ -91,7 +91,7 @@ export function decodeCreated(json: JsonObject, sequence: bigint): TaskEvent {
   });
 }
 
-/** What to include of a task. */
+/** The parts of a task to include. */
 export interface EncodeTaskOptions {
   /** Maximum number of messages in the history, newest kept. Default: all. */
   readonly historyLength?: number;

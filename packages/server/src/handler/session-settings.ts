@@ -15,7 +15,7 @@ import { isInside } from "../files/is-inside.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { assertName, assertNames } from "./name-limit.ts";
 
-/** What a server permits in the settings of sessions. */
+/** The values that a server permits in the settings of sessions. */
 export interface SessionOptions {
   /** The workspace of clients that name none: an absolute path. Undefined when clients must name one. */
   readonly workspace: string | undefined;

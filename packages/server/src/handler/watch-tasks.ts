@@ -62,7 +62,7 @@ export async function* watchTasks(
   }
 }
 
-/** What a request selects tasks by. Unset fields select all. */
+/** The conditions by which a request selects tasks. Unset fields select all. */
 type Filter = Pick<TaskQuery, "state" | "agent" | "workspacePath" | "titleContains">;
 
 /** Returns the filter of a request, in which empty fields select all. */

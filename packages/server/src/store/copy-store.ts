@@ -11,7 +11,7 @@ const PAGE = 256;
 /** The size in bytes at which events are appended, after at least one event. */
 const PAGE_BYTES = 1024 * 1024;
 
-/** What a copy of a store has. */
+/** The contents of a copy of a store. */
 export interface StoreCopy {
   readonly tasks: number;
   readonly events: number;

@@ -34,7 +34,7 @@ export interface TaskQuery {
   readonly cursor?: string | undefined;
 }
 
-/** What lists show of a task, and select it by, beside its last event. */
+/** The fields that lists show of a task, and filter by, in addition to its last event. */
 export interface TaskLabel {
   /** The title; empty for a task without one. */
   readonly title: string;
@@ -123,7 +123,7 @@ export interface TaskStore extends AsyncDisposable {
   readAudit(after: bigint): AsyncIterable<AuditRecord>;
 }
 
-/** What servers need that share a store. */
+/** The parts of a store that several servers share. */
 export interface SharedTasks {
   /** The leases of the tasks, so that each has one writer. */
   readonly leases: TaskLeases;
@@ -148,6 +148,6 @@ export interface ServerStore extends TaskStore {
   /** The push configs of the tasks in this store. Must not be used after the store is disposed of. */
   readonly pushConfigs: PushConfigStore;
 
-  /** What servers need that share the store; undefined when one server at a time can use it. */
+  /** The parts that several servers share; undefined when only one server at a time can use the store. */
   readonly shared?: SharedTasks | undefined;
 }

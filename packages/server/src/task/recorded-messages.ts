@@ -9,7 +9,7 @@ export interface RecordedMessagesOptions {
   readonly now: () => Date;
   /** The time in milliseconds in which a message under the same id is a retry; 0 for never. */
   readonly retryWindowMs: number;
-  /** What the store needs when other servers use it as well. Default: none do. */
+  /** The parts of the store that servers share. Default: none, for a store that one server uses. */
   readonly shared?: SharedTasks | undefined;
 }
 

@@ -8,7 +8,7 @@ export interface Incoming {
   readonly activateExtension: boolean;
   /** When a working task takes the message. Default: when the turn ends. */
   readonly delivery?: MessageDelivery | undefined;
-  /** What the client calls itself. Default: nothing. */
+  /** The name that the client gives itself. Default: none. */
   readonly clientLabel?: string | undefined;
   /** The approval mode of the session once the agent takes the message. Default: as it is. */
   readonly approvalMode?: ApprovalMode | undefined;

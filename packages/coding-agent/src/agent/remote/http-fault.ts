@@ -4,7 +4,7 @@ import { ModelFault } from "./model-fault.ts";
 /** The maximum length of an error that is read, in UTF-16 code units. */
 const MAX_ERROR_CHARS = 64 * 1024;
 
-/** What an API says about an error, read from the body of its response. */
+/** The error that the body of an API's response describes. */
 export interface ApiError {
   /** The message. Only the beginning of its first line is shown. */
   readonly message: string;
