@@ -110,26 +110,33 @@ describe("a file that an ACP agent has its client write", () => {
     expect(stateAndCall(task, "write_text_file")).toEqual(["INPUT_REQUIRED", "PENDING"]);
   });
 
-  it("was in the question, when the call names its place alone", async () => {
+  it.each([
+    { kind: "edit", title: "Tidy a.txt" },
+    { kind: "edit", name: "mcp__notes__add" },
+  ])("asks again when the question did not show the content: $kind $name", async (described) => {
     await using acp = await world();
     const path = join(acp.workspace, "b.txt");
-    const call = { kind: "edit", title: "Tidy a.txt", locations: [{ path }], options: OPTIONS };
-    const first = await acp.say(`permit ${JSON.stringify(call)}\nwrite b.txt new`);
-    expect(findToolCall(first.task, "call-1")?.confirmationRequest?.details).toMatchObject({
-      value: { description: `Tidy a.txt\n${path}` },
-    });
-    const { task } = await acp.answer(first.task, "proceed_once");
-    expect([TaskState[task.state], readFileSync(path, "utf8")]).toEqual(["COMPLETED", "new"]);
-  });
-
-  it("asks again when the question was about a tool, and did not name the place", async () => {
-    await using acp = await world();
-    const path = join(acp.workspace, "b.txt");
-    const call = { kind: "edit", name: "mcp__notes__add", locations: [{ path }], options: OPTIONS };
-    const first = await acp.say(`permit ${JSON.stringify(call)}\nwrite b.txt new`);
-    const { task } = await acp.answer(first.task, "proceed_once");
+    const options = [...OPTIONS, { optionId: "all", name: "Always", kind: "allow_always" }];
+    const first = await acp.say(
+      `permit ${JSON.stringify({ ...described, locations: [{ path }], options })}\nwrite b.txt new`,
+    );
+    const { task } = await acp.answer(first.task, "proceed_always");
     expect(stateAndCall(task, "write_text_file")).toEqual(["INPUT_REQUIRED", "PENDING"]);
     expect(existsSync(path)).toBe(false);
+  });
+
+  it("says that it replaces a file that cannot be shown, which no other question covers", async () => {
+    await using acp = await world();
+    const path = join(acp.workspace, "a.txt");
+    const bytes = Buffer.from([0xff, 0xfe, 0]);
+    writeFileSync(path, bytes);
+    const first = await acp.say("edit a.txt new");
+    const second = await acp.answer(first.task, "proceed_once");
+    const description = `${path} (replaces a file that is too large or not text)`;
+    expect(findToolCall(second.task, "write_text_file")).toMatchObject({ description, status: ToolCallStatus.PENDING });
+    expect(readFileSync(path)).toEqual(bytes);
+    await acp.answer(second.task, "proceed_once");
+    expect(readFileSync(path, "utf8")).toBe("new");
   });
 
   it("asks again when the question was replaced by one about another change while the user read it", async () => {

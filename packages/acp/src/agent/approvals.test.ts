@@ -10,6 +10,7 @@ const write = (path: string, content: string, oldContent?: string): ClientAction
   path,
   content,
   oldContent,
+  isHidden: false,
 });
 const run = (command: string, directory = "/w", script = command): ClientAction => ({
   case: "run",
@@ -77,6 +78,18 @@ describe("an approved call", () => {
     ]);
   });
 
+  it("covers no change of a file whose content cannot be shown", () => {
+    approve(change("/w/a", "new"));
+    const replace: ClientAction = {
+      case: "write",
+      path: "/w/a",
+      content: "new",
+      oldContent: undefined,
+      isHidden: true,
+    };
+    expect(approvals.use(replace)).toBe(false);
+  });
+
   it("covers each of several changes", () => {
     const content = [change("/w/a", "1"), change("/w/b", "2")].flatMap(({ content: list }) =>
       Array.isArray(list) ? list : [],
@@ -93,13 +106,12 @@ describe("an approved call", () => {
     expect([approvals.use(write("/w/secret", "new")), approvals.use(write("/w/a", "new"))]).toEqual([false, true]);
   });
 
-  it("covers a file that it was shown to change without its content, but none that it reads, deletes or moves", () => {
+  it("covers no write that was shown only by its path, or without the content", () => {
     approve({ kind: "edit", locations: [{ path: "/w/a" }] });
-    approve({ kind: "read", locations: [{ path: "/w/b" }] }, "c2");
+    approve({ kind: "edit", name: "mcp__notes__add", locations: [{ path: "/w/b" }] }, "c2");
     approve({ kind: "delete", locations: [{ path: "/w/c" }] }, "c3");
-    approve({ kind: "move", locations: [{ path: "/w/d" }] }, "c4");
-    const written = ["a", "b", "c", "d"].map((name) => approvals.use(write(`/w/${name}`, "any")));
-    expect(written).toEqual([true, false, false, false]);
+    const written = ["a", "b", "c"].map((name) => approvals.use(write(`/w/${name}`, "any")));
+    expect(written).toEqual([false, false, false]);
   });
 
   it("covers the command that was shown, in its directory", () => {

@@ -7,8 +7,7 @@ export interface ShownCall {
   readonly id: string;
   readonly kind: string;
   readonly details: ConfirmationRequest["details"];
-  readonly paths: readonly string[];
-  /** The changes of files that it makes. */
+  /** The changes of files that were shown. An action may write none but these. */
   readonly changes: readonly FileDiff[];
 }
 
@@ -34,7 +33,6 @@ export class Approvals {
       id,
       kind: book.kind(id),
       details: book.detailsOf(id),
-      paths: book.paths(id),
       changes: book.diffs(id),
     };
   }
@@ -55,15 +53,12 @@ export class Approvals {
     return false;
   }
 
-  #covers({ kind, details, paths, changes }: ShownCall, action: ClientAction): boolean {
+  #covers({ details, changes }: ShownCall, action: ClientAction): boolean {
     switch (action.case) {
       case "read":
         return false;
       case "write":
-        return changes.length > 0
-          ? changes.some((change) => isShown(change, action))
-          : // Other details do not show the paths.
-            details?.case === "genericDetails" && kind === "edit" && paths.includes(action.path);
+        return changes.some((change) => isShown(change, action));
       case "run": {
         if (details?.case !== "executeDetails") return false;
         const { command, workingDirectory = this.#workspacePath } = details.value;
@@ -77,13 +72,14 @@ export class Approvals {
 
 /**
  * Returns whether a write makes the change that was shown. Users are shown the difference between the two contents, so the file
- * must have the old one: what an agent claims to be there already would be written unseen.
+ * must have the old one: what an agent claims to be there already would be written unseen. A file that cannot be shown is never the one
+ * that was.
  */
 function isShown(
   { filePath, oldContent = "", newContent }: FileDiff,
-  { path, oldContent: present = "", content }: Extract<ClientAction, { case: "write" }>,
+  { path, oldContent: present = "", isHidden, content }: Extract<ClientAction, { case: "write" }>,
 ): boolean {
-  return filePath === path && isSameText(oldContent, present) && isSameText(newContent, content);
+  return filePath === path && !isHidden && isSameText(oldContent, present) && isSameText(newContent, content);
 }
 
 /** Agents show changes with line feeds and write them with the line ends that the file has. */

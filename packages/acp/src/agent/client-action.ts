@@ -11,6 +11,8 @@ export type ClientAction =
       readonly content: string;
       /** The present content; undefined for a new file, and for one that cannot be shown. */
       readonly oldContent: string | undefined;
+      /** Whether there is a file whose content cannot be shown: it is too large, or not text in UTF-8. */
+      readonly isHidden: boolean;
     }
   | {
       readonly case: "run";
@@ -62,9 +64,10 @@ export function actionCall(action: ClientAction): JsonObject {
       return { name: "read_text_file", title: path, kind: "read", rawInput: { path }, locations: [{ path }] };
     }
     case "write": {
-      const { path, content: newText, oldContent } = action;
+      const { path, content: newText, oldContent, isHidden } = action;
+      const title = isHidden ? `${path} (replaces a file that is too large or not text)` : path;
       const diff = defined({ type: "diff", path, newText, oldText: oldContent });
-      return { name: "write_text_file", title: path, kind: "edit", rawInput: { path }, content: [diff] };
+      return { name: "write_text_file", title, kind: "edit", rawInput: { path }, content: [diff] };
     }
     case "run": {
       const { command, directory: cwd } = action;

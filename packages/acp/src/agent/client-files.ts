@@ -66,7 +66,7 @@ export class ClientFiles {
 
   async #write(path: string, content: string, signal: AbortSignal): Promise<void> {
     const { workspacePath, maxBytes, writing, gate } = this.#options;
-    const { shownPath, oldContent } = await this.#look(path);
+    const { shownPath, oldContent, isHidden } = await this.#look(path);
     // An agent that was started again repeats what it had done.
     if (oldContent === content) return;
     const perform = async (): Promise<void> => {
@@ -74,7 +74,8 @@ export class ClientFiles {
       await using place = await WorkspacePlace.open(workspacePath, path);
       const present = await presentFile(place, path, maxBytes);
       // The user may have thought about it for long.
-      if (place.shownPath !== shownPath || present.oldContent !== oldContent)
+      const isSame = present.oldContent === oldContent && present.isHidden === isHidden;
+      if (place.shownPath !== shownPath || !isSame)
         throw new DevtoolError(`file ${quoted(path)} was changed since it was shown`, Code.FailedPrecondition, {
           remedy: "read it again",
         });
@@ -84,7 +85,7 @@ export class ClientFiles {
       });
       failpoint("devtool:acp.write.after");
     };
-    await gate.run({ case: "write", path: shownPath, content, oldContent }, perform, signal);
+    await gate.run({ case: "write", path: shownPath, content, oldContent, isHidden }, perform, signal);
   }
 
   async #look(path: string): Promise<PresentFile & { readonly shownPath: string }> {
@@ -98,6 +99,8 @@ export class ClientFiles {
 interface PresentFile {
   /** Undefined for no file, and for one that is too large or not text. */
   readonly oldContent: string | undefined;
+  /** Whether there is a file that is too large or not text. */
+  readonly isHidden: boolean;
   readonly mode: number;
 }
 
@@ -107,12 +110,13 @@ async function presentFile(place: WorkspacePlace, path: string, maxBytes: number
     const existing = await lstat(place.path).catch((reason: unknown) => {
       if (systemCodeOf(reason) !== "ENOENT") throw reason;
     });
-    if (!existing) return { oldContent: undefined, mode: 0o644 };
+    if (!existing) return { oldContent: undefined, isHidden: false, mode: 0o644 };
     if (existing.isSymbolicLink()) throw isALink(path);
     if (!existing.isFile()) throw notAFile(path);
     // The file is replaced, which its own mode would not prevent.
     await access(place.path, W_OK);
-    return { oldContent: await readOld(place, path, maxBytes).catch(() => undefined), mode: existing.mode & 0o777 };
+    const oldContent = await readOld(place, path, maxBytes).catch(() => undefined);
+    return { oldContent, isHidden: oldContent === undefined, mode: existing.mode & 0o777 };
   } catch (reason) {
     throw reason instanceof DevtoolError ? reason : fileError(path, reason);
   }

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { ClientAction } from "./client-action.ts";
 import { Inbox } from "./inbox.ts";
 
-const WRITE: ClientAction = { case: "write", path: "/w/a", content: "new", oldContent: undefined };
+const WRITE: ClientAction = { case: "write", path: "/w/a", content: "new", oldContent: undefined, isHidden: false };
 const signal = new AbortController().signal;
 
 describe("an action that an agent wants of its client", () => {

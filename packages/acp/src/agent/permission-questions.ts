@@ -174,7 +174,8 @@ export class PermissionQuestions {
     if (this.#session.connection.ended.aborted) return question.answer(outcome);
     if (reach) {
       this.#approvals.add(shown);
-      if (reach === "always" && shown.kind === "edit") this.#session.allowsEdits = true;
+      // A call that calls itself an edit may be shown as anything, such as an MCP server's tool.
+      if (reach === "always" && shown.changes.length > 0) this.#session.allowsEdits = true;
       if (question.action) this.#performing.set(question.params, shown.id);
       yield* calls(this.#book.executing(shown.id));
     }
