@@ -113,14 +113,15 @@ async function planWorkspace(
   const gitDirectories = [join(workspace, ".git"), ...guarded.gitDirectories];
   const granted = missingRedirects(gitDirectories.filter((path) => writable.includes(path)));
   const left = leftRedirects(gitDirectories.filter((path) => !writable.includes(path)));
+  const files = guarded.missingFiles.map((path): Redirect => ({ path, content: "" }));
   const mounts = workspaceMounts(access, {
     tools,
     guarded,
     hidden: hidden.flatMap(realPaths),
     missing,
-    redirects: granted.map(({ path }) => path),
+    redirects: [...granted, ...files].map(({ path }) => path),
   });
-  return { mounts, guarded, missing, redirects: [...granted, ...left] };
+  return { mounts, guarded, missing, redirects: [...granted, ...left, ...files] };
 }
 
 function resolveLinks(path: string): string {

@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import {
+  appendFileSync,
   chmodSync,
   existsSync,
   mkdirSync,
@@ -83,6 +84,46 @@ describe.skipIf(!sandbox.confines)(`a workspace in a subdirectory of a repositor
     expectHarmless("status");
   });
 
+  it.each([
+    ["behind a comment sign in quotes", "root#1", (path: string) => `[core]\n\tworktree = "${path}" # mine\n`],
+    ["with a comment behind it", "one", (path: string) => `[core]\n\tworktree = ${path} ; mine\n`],
+    ["on two lines", "one", (path: string) => `[CORE] WorkTree = ${path.slice(0, 5)}\\\n${path.slice(5)}\n`],
+    ["with escapes", 'a"b', (path: string) => `[core]\n\tworktree = ${path.replace('"', '\\"')}\n`],
+    ["partly in quotes", "a  b", (path: string) => `[core]\n\tworktree = ../"${path.slice(3)}"\n`],
+  ])("reads the work tree that a configuration names as git does: %s", async (_, name, configure) => {
+    workspace = join(repository, "packages", name);
+    mkdirSync(workspace, { recursive: true });
+    appendFileSync(join(repository, ".git/config"), configure(`../packages/${name}`));
+    addGitlink("sub");
+    mkdirSync(join(workspace, "sub"));
+    expect(execFileSync("git", ["rev-parse", "--show-toplevel"], { cwd: repository, encoding: "utf8" })).toBe(
+      `${workspace}\n`,
+    );
+    await run(plantRepository("sub"));
+    expectHarmless("status");
+  });
+
+  it("reads the object format of a linked work tree's repository", async () => {
+    rmSync(join(repository, ".git"), { recursive: true });
+    git("init", "-q", "--object-format=sha256");
+    git("-c", "user.name=a", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "first");
+    workspace = join(root, "linked");
+    git("worktree", "add", "-q", workspace);
+    repository = workspace;
+    git("update-index", "--add", "--cacheinfo", `160000,${SHA.padEnd(64, "0")},sub`);
+    mkdirSync(join(workspace, "sub"));
+    await run(plantRepository("sub"));
+    expectHarmless("status");
+  });
+
+  it("is not confined where git's own configuration cannot be read as git does", async () => {
+    appendFileSync(join(repository, ".git/config"), "[core]\nworktree x = y\n");
+    const problem = `${JSON.stringify(join(repository, ".git/config"))} is not valid in line`;
+    await expect(readGuardedPlaces(workspace, "write")).rejects.toThrow(problem);
+    writeFileSync(join(repository, ".git/config"), `#${"x".repeat(1024 * 1024)}\n`);
+    await expect(readGuardedPlaces(workspace, "write")).rejects.toThrow("has more than 1048576 bytes");
+  });
+
   it("refuses a workspace where the .git of a gitlink is a link, which cannot be kept", async () => {
     addGitlink("packages/one/sub");
     mkdirSync(join(workspace, "sub"));
@@ -102,6 +143,32 @@ describe.skipIf(!sandbox.confines)(`a workspace in a subdirectory of a repositor
     git("config", "include.path", "../packages/one/shared.config");
     await run(`printf '[core]\\nfsmonitor = touch ${pwned}\\n' > shared.config`);
     expectHarmless("status");
+  });
+
+  it.each([
+    ["that an included one includes", "include", ""],
+    ["that it includes under a condition", 'includeIf "onbranch:**"', ""],
+    ["that it includes with a comment", "include", " # ours"],
+  ])("keeps a command from changing configuration %s", async (_, section, comment) => {
+    const middle = join(root, "middle.config");
+    writeFileSync(middle, "[include]\npath = repository/packages/one/shared.config\n");
+    writeFileSync(join(workspace, "shared.config"), "");
+    const first = section === "include" && comment === "" ? middle : "../packages/one/shared.config";
+    appendFileSync(join(repository, ".git/config"), `[${section}]\npath = "${first}"${comment}\n`);
+    await run(`printf '[core]\\nfsmonitor = touch ${pwned}\\n' > shared.config`);
+    expectHarmless("status");
+  });
+
+  it("keeps a command from making configuration or hooks that the one around it names and that are missing", async () => {
+    git("config", "include.path", "../packages/one/local.config");
+    git("config", "core.hooksPath", "packages/one/hooks");
+    await run(
+      `printf '[core]\\nfsmonitor = touch ${pwned}\\n' > local.config; mkdir -p hooks; ` +
+        `printf '#!/bin/sh\\ntouch ${pwned}' > hooks/pre-commit; chmod +x hooks/pre-commit`,
+    );
+    expectHarmless("status");
+    expectHarmless("-c", "user.name=a", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "second");
+    await expect.poll(() => readdirSync(workspace)).toEqual(["file"]);
   });
 
   it("keeps a command from changing the repository that the .git file around it names", async () => {

@@ -1,32 +1,47 @@
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { readRegularFile } from "./regular-file.ts";
+import { join, resolve } from "node:path";
+import { expandHome, includedFiles, readGitSettings } from "./git-settings.ts";
 import { type WorkTree, workTreesAround } from "./work-trees.ts";
 
-const MAX_CONFIG_BYTES = 1024 * 1024;
+/** The configuration that holds for all repositories of the user (git-config(1), "Files"). */
+const OF_USER: readonly string[] = [
+  "/etc/gitconfig",
+  join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "git/config"),
+  join(homedir(), ".gitconfig"),
+];
 
-/**
- * Lists the paths in a workspace from which the configuration of a repository takes commands: its own, and those that it lies in.
- *
- * These are `core.hooksPath`, relative to the work tree, and `include.path`, relative to the configuration (git-config(1)). Sandboxed commands
- * cannot change that file, so it is the user's.
- */
-export function configuredPaths(workspace: string): string[] {
-  const paths = workTreesAround(workspace).flatMap((tree) => [
-    ...pathsIn(join(tree.commonDirectory, "config"), tree),
-    ...pathsIn(join(tree.gitDirectory, "config.worktree"), tree),
-  ]);
-  return paths.filter((path) => path.startsWith(`${workspace}/`) && !path.startsWith(`${workspace}/.git/`));
+/** What the configuration of git names in a workspace, by absolute paths. It may be missing. */
+export interface ConfiguredPaths {
+  /** Directories that hold hooks (`core.hooksPath`, relative to the work tree). */
+  readonly hooks: readonly string[];
+  /** Further files of configuration (`include.path` and `includeIf.*.path`, relative to the file that includes). */
+  readonly files: readonly string[];
 }
 
-/** Reads the paths from one file of configuration. */
-function pathsIn(file: string, { roots }: WorkTree): string[] {
-  const content = readRegularFile(file, MAX_CONFIG_BYTES);
-  const lines = content instanceof Buffer ? content.toString().split("\n") : [];
-  return lines.flatMap((line) => {
-    const [, key = "", value = ""] = /^\s*(?:\[[^\]]*\]\s*)?(path|hookspath)\s*=\s*"?(.*?)"?\s*$/i.exec(line) ?? [];
-    const path = value.replace(/^~(?=\/)/, homedir());
-    if (path === "") return [];
-    return (key.toLowerCase() === "path" ? [dirname(file)] : roots).map((directory) => resolve(directory, path));
+/**
+ * Lists the paths in a workspace from which the configuration of a repository takes commands: its own, those that it lies in, and
+ * the user's.
+ *
+ * Sandboxed commands cannot change that configuration, so it is the user's. Throws a `SandboxError` where it cannot be read.
+ */
+export function configuredPaths(workspace: string): ConfiguredPaths {
+  const isInside = (path: string): boolean =>
+    path.startsWith(`${workspace}/`) && !path.startsWith(`${workspace}/.git/`);
+  const trees = workTreesAround(workspace);
+  const own = trees.map((tree) => ({ roots: tree.roots, files: configurationOf(tree) }));
+  const ofUser = { roots: trees.flatMap(({ roots }) => roots), files: OF_USER.flatMap(includedFiles) };
+  const hooks = [...own, ofUser].flatMap(({ roots, files }) => files.flatMap((file) => hooksIn(file, roots)));
+  const files = [...own, ofUser].flatMap((one) => one.files);
+  return { hooks: hooks.filter(isInside), files: files.filter(isInside) };
+}
+
+function configurationOf({ commonDirectory, gitDirectory }: WorkTree): string[] {
+  return [join(commonDirectory, "config"), join(gitDirectory, "config.worktree")].flatMap(includedFiles);
+}
+
+function hooksIn(file: string, roots: readonly string[]): string[] {
+  return readGitSettings(file).flatMap(({ key, value }) => {
+    if (key !== "core.hookspath" || !value) return [];
+    return roots.map((root) => resolve(root, expandHome(value, file)));
   });
 }

@@ -1,13 +1,10 @@
 import { constants, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { posix } from "node:path";
+import { readGitSettings } from "./git-settings.ts";
 import { GitlinkParser } from "./gitlink-parser.ts";
-import { readRegularFile } from "./regular-file.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { type WorkTree, workTreeAt, workTreesAround } from "./work-trees.ts";
-
-/** Maximum size of a configuration in bytes. Larger ones are not read. */
-const MAX_FILE_BYTES = 10 * 1024 * 1024;
 
 /** Maximum size of an index in bytes. That of a million files has about 100 MiB. */
 const MAX_INDEX_BYTES = 512 * 1024 * 1024;
@@ -27,9 +24,10 @@ const MAX_GITLINKS = 1000;
  */
 export async function findGitlinks(workspace: string): Promise<string[]> {
   const found = new Set<string>();
-  const collect = async ({ roots, gitDirectory }: WorkTree, depth: number): Promise<void> => {
+  const collect = async (tree: WorkTree, depth: number): Promise<void> => {
     if (depth === 0) return;
-    const paths = await gitlinksIn(workspace, gitDirectory);
+    const { roots, gitDirectory } = tree;
+    const paths = await gitlinksIn(workspace, tree);
     for (const gitlink of roots.flatMap((root) => paths.map((path) => posix.join(root, path)))) {
       const relative = posix.relative(workspace, gitlink);
       if (relative.split("/")[0] === ".." || found.has(relative)) continue;
@@ -39,8 +37,8 @@ export async function findGitlinks(workspace: string): Promise<string[]> {
           relativePath(workspace, `${gitDirectory}/index`),
           `has more than ${MAX_GITLINKS} submodules`,
         );
-      const tree = workTreeAt(gitlink);
-      if (tree) await collect(tree, depth - 1);
+      const linked = workTreeAt(gitlink);
+      if (linked) await collect(linked, depth - 1);
     }
   };
   for (const tree of workTreesAround(workspace)) await collect(tree, MAX_DEPTH);
@@ -52,12 +50,16 @@ export async function findGitlinks(workspace: string): Promise<string[]> {
  *
  * Most entries of a split index are in `sharedindex.*`. All of these files are read, even if git no longer uses some.
  */
-async function gitlinksIn(workspace: string, repository: string): Promise<string[]> {
+async function gitlinksIn(
+  workspace: string,
+  { gitDirectory: repository, commonDirectory }: WorkTree,
+): Promise<string[]> {
   const shown = relativePath(workspace, repository);
   const indexes = namesIn(repository, shown).filter((name) => /^(index|sharedindex\.[0-9a-f]+)$/.test(name));
   if (indexes.length === 0) return [];
-  const config = contentOf(`${repository}/config`) ?? "";
-  const hashBytes = /objectformat\s*=\s*sha256/i.test(config) ? 32 : 20;
+  const settings = readGitSettings(`${commonDirectory}/config`);
+  const isSha256 = settings.some(({ key, value }) => key === "extensions.objectformat" && value === "sha256");
+  const hashBytes = isSha256 ? 32 : 20;
   const paths = new Set<string>();
   for (const name of indexes) {
     for (const path of await readGitlinks(`${repository}/${name}`, `${shown}/${name}`, hashBytes)) paths.add(path);
@@ -112,10 +114,4 @@ function cannotConfine(path: string, why: string, ...remedies: readonly string[]
   const problem = `the workspace cannot be confined: ${JSON.stringify(path)} ${why}`;
   const remedy = [...remedies, 'choose sandbox "none"'].join(", or ");
   return new SandboxError(problem, "cannot-confine", { remedy });
-}
-
-/** Returns the text of a regular file that is reached through no link; undefined for anything else that a command may have put there. */
-function contentOf(path: string): string | undefined {
-  const content = readRegularFile(path, MAX_FILE_BYTES, "refuse links");
-  return content === "too large" ? undefined : content?.toString();
 }

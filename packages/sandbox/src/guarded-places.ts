@@ -2,7 +2,7 @@ import { readlinkSync, type Stats } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { configuredPaths } from "./git-config.ts";
 import { repositoryPaths } from "./git-repositories.ts";
-import { isPlaceholder } from "./placeholder.ts";
+import { isFilePlaceholder, isPlaceholder } from "./placeholder.ts";
 import { statsOf } from "./regular-file.ts";
 import type { GuardedLink, GuardedPlaces } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
@@ -43,7 +43,7 @@ export async function readGuardedPlaces(workspace: string, access: "read" | "wri
     });
   }
   if (access === "read")
-    return { workspace, present: [], missing: [], links: [], repositories: [], gitDirectories: [] };
+    return { workspace, present: [], missing: [], missingFiles: [], links: [], repositories: [], gitDirectories: [] };
   const repositories = await repositoryPaths(workspace);
   const inWorkspace = (name: string): string => join(workspace, name);
   const links = [...SETTINGS, ...SETTINGS_WHEN_PRESENT].map(inWorkspace).flatMap((path): GuardedLink[] => {
@@ -53,16 +53,23 @@ export async function readGuardedPlaces(workspace: string, access: "read" | "wri
   const targets = links
     .map(({ path, target }) => realPath(path) ?? resolve(dirname(path), target))
     .filter((path) => path.startsWith(`${workspace}/`));
-  const settings = [...SETTINGS.map(inWorkspace), ...repositories, ...targets];
-  const kept = [...SETTINGS_WHEN_PRESENT.map(inWorkspace), ...configuredPaths(workspace)];
+  const configured = configuredPaths(workspace);
+  const missingFiles = configured.files.filter((path) => !statsOf(path) || isFilePlaceholder(path));
+  const settings = [
+    ...[...SETTINGS.map(inWorkspace), ...repositories, ...targets, ...configured.hooks],
+    // Git takes an empty directory for no hooks, and refuses one in the place of a file.
+    ...missingFiles.map((path) => dirname(path)).filter((path) => path !== workspace && !statsOf(path)),
+  ];
+  const kept = [...SETTINGS_WHEN_PRESENT.map(inWorkspace), ...configured.files];
   const present = [join(workspace, ".git"), ...settings, ...kept].filter(
-    (path) => isReal(statsOf(path)) && !isPlaceholder(path) && realPath(path) === path,
+    (path) => isReal(statsOf(path)) && !isPlaceholder(path) && !isFilePlaceholder(path) && realPath(path) === path,
   );
   const missing = settings.flatMap((path) => firstMissing(path, workspace) ?? []);
   return {
     workspace,
     present: [...new Set(present)],
     missing: [...new Set(missing)].filter((path) => isDirectory(dirname(path))),
+    missingFiles: [...new Set(missingFiles)].filter((path) => isDirectory(dirname(path))),
     links,
     repositories,
     gitDirectories: gitDirectoriesOutside(workspace),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isFilePlaceholder } from "./placeholder.ts";
 import { statsOf } from "./regular-file.ts";
 
-/** A placeholder file in a repository that a command may write. */
+/** A placeholder file that keeps a command from pointing git to a configuration. */
 export interface Redirect {
   readonly path: string;
   /** A content with which git behaves as without the file. */

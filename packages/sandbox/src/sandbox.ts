@@ -96,6 +96,8 @@ export interface GuardedPlaces {
   readonly present: readonly string[];
   /** Places that do not exist, in directories that do. */
   readonly missing: readonly string[];
+  /** Files of git's configuration that do not exist, in directories that do. */
+  readonly missingFiles: readonly string[];
   /** Links at guarded places. A command may replace them while it runs. */
   readonly links: readonly GuardedLink[];
   /** Repositories that git looks into beside `.git`. No grant makes them writable. */

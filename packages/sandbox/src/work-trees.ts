@@ -1,11 +1,11 @@
 import { accessSync, constants, lstatSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { readGitSettings } from "./git-settings.ts";
 import { readRegularFile } from "./regular-file.ts";
 import { realPath } from "./system-mounts.ts";
 
 /** Maximum size of a `.git` or `commondir` file in bytes: more than the longest path. */
 const MAX_GIT_FILE_BYTES = 8192;
-const MAX_CONFIG_BYTES = 1024 * 1024;
 
 /** A work tree of git, and where its repository is. */
 export interface WorkTree {
@@ -19,6 +19,8 @@ export interface WorkTree {
 
 /**
  * Lists the work trees that a workspace is or lies in, innermost first.
+ *
+ * Throws a `SandboxError` where the configuration of one cannot be read.
  *
  * Git commands that a user runs outside of the sandbox may use each of them. Repositories above the workspace that git does not use
  * either are left out: those that this user cannot read, and those of other users (`safe.directory` in git-config(1)).
@@ -52,12 +54,11 @@ export function workTreeAt(directory: string): WorkTree | undefined {
   return { roots: [...new Set(roots)], gitDirectory, commonDirectory };
 }
 
-/** Lists the values of `core.worktree` in a file of configuration, and of keys of the same name in other sections. */
+/** Lists the values of `core.worktree` in a file of configuration. Git does not look for it in files that this one includes. */
 function configuredRoots(file: string, gitDirectory: string): string[] {
-  const content = readRegularFile(file, MAX_CONFIG_BYTES);
-  const text = content instanceof Buffer ? content.toString() : "";
-  const values = [...text.matchAll(/^\s*(?:\[[^\]]*\]\s*)?worktree\s*=\s*"?(.*?)"?\s*$/gim)];
-  return values.map(([, path = ""]) => resolve(gitDirectory, path)).map((path) => realPath(path) ?? path);
+  return readGitSettings(file)
+    .flatMap(({ key, value }) => (key === "core.worktree" && value ? [resolve(gitDirectory, value)] : []))
+    .map((path) => realPath(path) ?? path);
 }
 
 /** Returns the absolute path that a `.git` file names; undefined for anything else (gitrepository-layout(5)). */
