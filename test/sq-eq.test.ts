@@ -12,6 +12,7 @@ import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/s
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createIssuer } from "./auth/issuer.ts";
 import { ClientStream, type Op } from "./sq-eq/client-stream.ts";
+import { approval, callOf, errorOf, input, sessionOf, wordsIn } from "./sq-eq/events.ts";
 
 describe("a session in the shape of Codex's queues", () => {
   let directory: string;
@@ -346,37 +347,10 @@ describe("a session in the shape of Codex's queues", () => {
   }
 });
 
-function input(text: string): Op {
-  return { case: "userInput", value: { items: [{ content: { case: "text", value: text } }] } };
-}
-
-function approval(op: "execApproval" | "patchApproval", callId: string, decision: ReviewDecision): Op {
-  return { case: op, value: { callId, decision } };
-}
-
-function sessionOf(event: SessionEvent | undefined): string {
-  return event?.msg.case === "sessionConfigured" ? event.msg.value.sessionId : "";
-}
-
-/** Returns the id of the call that an event is about. */
-function callOf({ msg }: SessionEvent): string {
-  return msg.value && "callId" in msg.value ? msg.value.callId : "";
-}
-
 /** Returns what a question says about each of its options. */
 function optionsOf({ msg }: SessionEvent): string[] {
   const options = msg.value && "options" in msg.value ? msg.value.options : [];
   return options.map(({ label, description }) => [label, description].filter((words) => words !== "").join(": "));
-}
-
-function errorOf({ id, msg }: SessionEvent): unknown[] {
-  if (msg.case !== "error") return [id, msg.case];
-  const { code, field, message } = msg.value;
-  return [id, code, field, message];
-}
-
-function wordsIn(events: readonly SessionEvent[]): string {
-  return events.flatMap(({ msg }) => (msg.case === "agentMessageDelta" ? [msg.value.delta] : [])).join("");
 }
 
 function deltas(count: number): string[] {

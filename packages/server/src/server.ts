@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Transport } from "@connectrpc/connect";
 import { defined } from "@devtool/schema/json";
 import { authenticationFor, cardSecurity } from "./assembly/callers.ts";
 import { Readiness } from "./assembly/readiness.ts";
@@ -8,14 +9,17 @@ import { serverRoutes } from "./assembly/routes.ts";
 import { ServedAgents } from "./assembly/served-agents.ts";
 import { openCore, type Place, type ServerCore } from "./assembly/server-core.ts";
 import { Code, DevtoolError } from "./errors.ts";
+import { OPERATOR } from "./handler/caller.ts";
 import { errorLines, noticeLine } from "./operator-notice.ts";
 import { assertMountable, assertSafeExposure, normalizedPublicUrl } from "./server-access.ts";
 import { type HandlerOptions, limitsWithDefaults, type ServerOptions, type ServerSettings } from "./server-options.ts";
 import { createAuthenticator } from "./transport/auth/authentication.ts";
+import type { ConnectRoutesOptions } from "./transport/connect/options.ts";
 import { type Answering, type HttpListener, listen } from "./transport/http/listener.ts";
 import { Mount } from "./transport/http/mount.ts";
 import { PROOF_BYTES, serverProof } from "./transport/http/server-proof.ts";
 import { CONNECTION_TIMEOUTS } from "./transport/http/sniffing-server.ts";
+import { createSessionService } from "./transport/sq-eq/service.ts";
 
 /** A running server, created by `createServer`. Disposing of it closes it. */
 export interface DevtoolServer extends AsyncDisposable {
@@ -37,6 +41,12 @@ export interface DevtoolServer extends AsyncDisposable {
 
   /** The name of the default agent's model; empty when the agent names none. */
   readonly model: string;
+
+  /**
+   * Returns a transport of Connect to the server's own services, within this process: without a connection, and as the
+   * operator. Its streams end with the server.
+   */
+  transport(): Promise<Transport>;
 
   /**
    * Closes the server. It stops accepting requests, waits for running ones up to `drainMs`, and
@@ -88,8 +98,8 @@ export async function createServer(options: ServerOptions): Promise<DevtoolServe
   });
   listener.serve(running.answering);
   const close = once(() => stop(running, listener, options.drainMs));
-  const { token, proofKey, model } = running;
-  return { url, publicUrl, token, proofKey, model, close, [Symbol.asyncDispose]: close };
+  const { token, proofKey, model, transport } = running;
+  return { url, publicUrl, token, proofKey, model, transport, close, [Symbol.asyncDispose]: close };
 }
 
 /**
@@ -120,12 +130,13 @@ export async function createHandler(options: HandlerOptions): Promise<DevtoolHan
     onPort: (port) => ports.add(port),
   });
   const close = once(() => stop(running, mount, options.drainMs));
-  const { token, model } = running;
+  const { token, model, transport } = running;
   return {
     listener: (request, response) => mount.answer(request, response),
     publicUrl,
     token,
     model,
+    transport,
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -140,6 +151,7 @@ interface Running {
   readonly token: string;
   readonly proofKey: Uint8Array;
   readonly model: string;
+  readonly transport: () => Promise<Transport>;
 }
 
 /** Opens the store and the agents, resumes interrupted tasks, and creates the routes. */
@@ -178,7 +190,8 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
   });
   void core.notifications?.notifier.start().catch(onError);
   const model = agents.default.model ?? "";
-  return { core, answering: { routes, authenticator }, shutdown, token, proofKey, model };
+  const transport = (): Promise<Transport> => transportTo(core, { shutdown: shutdown.signal, onError });
+  return { core, answering: { routes, authenticator }, shutdown, token, proofKey, model, transport };
 }
 
 /**
@@ -197,6 +210,16 @@ async function stop(
   shutdown.abort(new DevtoolError("the server stops", Code.Unavailable, { remedy: "connect again when it runs" }));
   await front.close(drainMs);
   await core[Symbol.asyncDispose]();
+}
+
+/** Creates a transport to the services of a server for the operator. The libraries are loaded on use. */
+async function transportTo(
+  { handler, limits }: ServerCore,
+  own: Pick<ConnectRoutesOptions, "shutdown" | "onError">,
+): Promise<Transport> {
+  const { inProcessTransport } = await import("./transport/connect/adapter.ts");
+  const { maxRequestBytes } = limits;
+  return inProcessTransport({ ...own, handler, maxRequestBytes, sessions: createSessionService(handler) }, OPERATOR);
 }
 
 function errorReporter({ onError }: ServerSettings): (reason: unknown) => void {

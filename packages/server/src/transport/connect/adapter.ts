@@ -1,14 +1,25 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createConnectRouter,
+  createRouterTransport,
+  type Interceptor,
+  type Transport,
+} from "@connectrpc/connect";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import { SessionService } from "@devtool/schema/codex";
+import { type Caller, rightsKey } from "../../handler/caller.ts";
+import { principalKey } from "../../handler/request-handler.ts";
 import { contextValuesOf } from "../auth/admitted.ts";
 import { isDisconnection } from "../http/client-gone.ts";
 import { nothingServed, pathOf, type Route } from "../http/route.ts";
 import { boundedHandler, COMPRESSIONS } from "./bounded.ts";
 import { blameClient, errorInterceptor, httpRequestKey } from "./errors.ts";
+import { refuseHttp1, withOwnVersionCheck } from "./http2-only.ts";
 import type { ConnectRoutesOptions } from "./options.ts";
 import { registerReflection } from "./reflection.ts";
 
@@ -32,8 +43,9 @@ export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
     const handle = handlers.get(pathOf(request));
     if (!handle) return nothingServed(request, response);
     const values = contextValuesOf(request).set(httpRequestKey, request);
+    const call = universalRequestFromNodeRequest(request, response, undefined, values);
     // Not awaited: with HTTP/1.1, the promise of a response that was written never resolves.
-    handle(universalRequestFromNodeRequest(request, response, undefined, values))
+    handle(withOwnVersionCheck(call))
       .then((answer) => universalResponseToNodeResponse(answer, response))
       .catch((reason: unknown) => {
         const isEnded = ConnectError.from(reason).code === Code.Aborted;
@@ -42,27 +54,31 @@ export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
   };
 }
 
-function createRouter({
-  handler,
-  a2a,
-  queue,
-  sessions,
-  maxRequestBytes,
-  onError,
-  shutdown,
-}: ConnectRoutesOptions): ConnectRouter {
+/**
+ * Creates a transport to our own services within this process.
+ *
+ * @param caller who makes the calls
+ */
+export function inProcessTransport(options: ConnectRoutesOptions, caller: Caller): Transport {
+  const asCaller: Interceptor = (next) => (call) => {
+    call.contextValues.set(principalKey, caller.principal).set(rightsKey, caller.rights);
+    return next(call);
+  };
+  const { onError, shutdown } = options;
+  const router = { interceptors: [asCaller, errorInterceptor(onError)], shutdownSignal: shutdown };
+  return createRouterTransport((routes) => void registerServices(routes, options), { router });
+}
+
+function createRouter(options: ConnectRoutesOptions): ConnectRouter {
+  const { a2a, queue, maxRequestBytes, onError, shutdown } = options;
   const router = createConnectRouter({
-    interceptors: [errorInterceptor(onError)],
+    interceptors: [errorInterceptor(onError), refuseHttp1],
     requestGate: blameClient,
     acceptCompression: COMPRESSIONS,
     readMaxBytes: maxRequestBytes,
     shutdownSignal: shutdown,
   });
-  const services: DescService[] = [TaskService, SlashCommandService, PushService, AuditService];
-  router.service(TaskService, handler.tasks, STRICT);
-  router.service(SlashCommandService, handler.commands, STRICT);
-  router.service(PushService, handler.push);
-  router.service(AuditService, handler.audit);
+  const services = registerServices(router, options);
   if (a2a) {
     services.push(A2AService);
     router.service(A2AService, a2a);
@@ -71,10 +87,20 @@ function createRouter({
     services.push(MessageQueueService);
     router.service(MessageQueueService, queue);
   }
+  registerReflection(router, services);
+  return router;
+}
+
+/** Registers our own services. Returns their descriptions. */
+function registerServices(router: ConnectRouter, { handler, sessions }: ConnectRoutesOptions): DescService[] {
+  const services: DescService[] = [TaskService, SlashCommandService, PushService, AuditService];
+  router.service(TaskService, handler.tasks, STRICT);
+  router.service(SlashCommandService, handler.commands, STRICT);
+  router.service(PushService, handler.push);
+  router.service(AuditService, handler.audit);
   if (sessions) {
     services.push(SessionService);
     router.service(SessionService, sessions, STRICT);
   }
-  registerReflection(router, services);
-  return router;
+  return services;
 }

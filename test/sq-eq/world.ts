@@ -1,0 +1,30 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { codexAgent } from "@devtool/codex";
+import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import type { Agent } from "@devtool/server";
+
+/** The directories of a Codex whose app-server is a fake. */
+export class World implements Disposable {
+  readonly directory: string = realpathSync(mkdtempSync(join(tmpdir(), "devtool-sq-eq-")));
+  readonly workspace: string = join(this.directory, "workspace");
+  /** The home of Codex, in which the fake notes what it is asked and what it runs. */
+  readonly home: string = join(this.directory, "home");
+
+  constructor() {
+    for (const directory of [this.workspace, this.home]) mkdirSync(directory);
+    writeFileSync(join(this.workspace, "a.txt"), "one\ntwo\n");
+  }
+
+  /** The agent, with options of Codex. */
+  codex(options: Parameters<typeof codexAgent>[0] = {}): Agent {
+    const environment = { CODEX_HOME: this.home, PATH: process.env.PATH ?? "" };
+    return codexAgent({ command: FAKE_APP_SERVER, environment, ...options });
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.directory, { recursive: true });
+  }
+}
+
