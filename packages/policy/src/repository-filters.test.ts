@@ -24,6 +24,11 @@ describe("runsRepositoryFilters", () => {
     expect(runsRepositoryFilters(["cat", "status"], workspace)).toBe(false);
   });
 
+  it("is true for commands that compare files if the repository takes its configuration from elsewhere", () => {
+    writeFileSync(join(workspace, ".git/commondir"), "../elsewhere\n");
+    expect(runsRepositoryFilters(STATUS, workspace)).toBe(true);
+  });
+
   it.each(["2", "3", "4"])(
     "is true for commands that compare files if there is a submodule, in an index of version %s",
     (version) => {

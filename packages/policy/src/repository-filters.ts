@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, constants, existsSync, fstatSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 
 /** The commands of git that compare files with the index, and so run the filters that attributes name (gitattributes(5)). */
@@ -16,10 +16,11 @@ const MAX_INDEX_BYTES = 8 * 1024 * 1024;
  * Returns whether a command makes git run programs that the workspace's repository names, which can print any file.
  *
  * Such programs are filters. They stand in the repository's configuration, in files that it includes, or in the configuration
- * of a submodule: a repository that includes files or may have submodules counts as having filters.
+ * of a submodule: a repository that includes files, takes its configuration from elsewhere or may have submodules counts as having filters.
  */
 export function runsRepositoryFilters([program = "", ...args]: readonly string[], workspace: string): boolean {
   if (posix.basename(program) !== "git" || !args.some((word) => COMPARING.has(word))) return false;
+  if (existsSync(posix.join(workspace, ".git/commondir"))) return true;
   const mayNameFilters = CONFIGS.some((name) => {
     const content = readRegularFile(posix.join(workspace, name), MAX_CONFIG_BYTES);
     return content === "too large" || /\[\s*(filter|include)/i.test(content?.toString("latin1") ?? "");

@@ -3,10 +3,10 @@ import { join, resolve } from "node:path";
 import { expandHome, includedFiles, readGitSettings } from "./git-settings.ts";
 import { type WorkTree, workTreesAround } from "./work-trees.ts";
 
-/** The configuration that holds for all repositories of the user (git-config(1), "Files"). */
+/** The configuration that holds for all repositories of the user (git-config(1), "Files"), where no variable moves it. */
 const OF_USER: readonly string[] = [
   "/etc/gitconfig",
-  join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "git/config"),
+  join(homedir(), ".config/git/config"),
   join(homedir(), ".gitconfig"),
 ];
 

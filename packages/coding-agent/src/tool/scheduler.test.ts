@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { createPolicyEngine, type PolicyEngine, PolicyError } from "@devtool/policy";
 import {
   ApprovalMode,
+  awaitedToolCalls,
   FileDiffSchema,
   GenericDetailsSchema,
   MessageSchema,
@@ -13,11 +14,13 @@ import {
   Role,
   reduceTask,
   type Task,
+  type TaskEvent,
   TaskEventSchema,
   TaskSchema,
   type ToolCall,
   type ToolCallConfirmation,
   ToolCallConfirmationSchema,
+  type ToolCallDetail,
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
@@ -206,6 +209,35 @@ describe("the tool scheduler", () => {
     ]);
   });
 
+  it("decides after a restart as without it, wherever the log ends when the user declines a call", async () => {
+    const calls = [call("a", "look"), call("b", "change"), call("c", "look"), call("d", "change"), call("e", "look")];
+    const answers = { b: OPTION_CANCEL, d: OPTION_PROCEED_ONCE };
+    const whole = new LoggedRun([], answers);
+    await whole.follow(runNewCalls(calls, whole.context, signal));
+    const ends = ["a SUCCEEDED", "b CANCELLED", "c CANCELLED", "d SUCCEEDED", "e CANCELLED"];
+    expect(whole.statuses).toEqual(ends);
+    // The calls of a step are published in one batch.
+    for (let length = calls.length; length <= whole.events.length; length++) {
+      const resumed = new LoggedRun(whole.events.slice(0, length), answers);
+      resumed.failInterrupted();
+      resumed.answerAll();
+      await resumed.follow(runOpenCalls(openToolCalls(resumed.task), resumed.context, signal));
+      const mayBe = ends.map((end) => (end.endsWith("SUCCEEDED") ? [end, end.replace("SUCCEEDED", "FAILED")] : [end]));
+      expect(
+        resumed.statuses.every((status, index) => mayBe[index]?.includes(status)),
+        `after ${length} events: ${resumed.statuses.join(", ")}`,
+      ).toBe(true);
+    }
+  });
+
+  it("cancels after a restart nothing because of a call that was declined in an earlier step", async () => {
+    const run = new LoggedRun([], { a: OPTION_CANCEL });
+    await run.follow(runNewCalls([call("a", "change")], run.context, signal));
+    run.record(await published(runNewCalls([call("b", "look")], run.context, signal)));
+    await run.follow(runOpenCalls(openToolCalls(run.task), run.context, signal));
+    expect(run.statuses).toEqual(["a CANCELLED", "b SUCCEEDED"]);
+  });
+
   it("asks again with the user's content until they approve it (TOOL-4)", async () => {
     const asking = context({ write: write("draft") });
     const seen: string[] = [];
@@ -342,6 +374,67 @@ function answeredTask(update: CallUpdate | undefined, optionId: string): Task {
     }),
   } as const;
   return reduceTask(taskWith(update), create(TaskEventSchema, { sequence: 1n, payload }));
+}
+
+/** A run of the scheduler whose log is kept, with a user who answers each question. */
+class LoggedRun {
+  readonly events: TaskEvent[] = [];
+  readonly context: SchedulerContext;
+  task: Task = create(TaskSchema);
+  readonly #answers: Readonly<Record<string, string>>;
+
+  constructor(events: readonly TaskEvent[], answers: Readonly<Record<string, string>>) {
+    this.#answers = answers;
+    for (const event of events) this.#append(event.payload, event.toolCallDetail);
+    const task = (): Task => this.task;
+    const { task: _none, ...rest } = context();
+    this.context = {
+      ...rest,
+      get task() {
+        return task();
+      },
+    };
+  }
+
+  get statuses(): string[] {
+    const calls = this.task.history.flatMap(({ role, parts }) => (role === Role.AGENT ? parts : []));
+    return calls.flatMap(({ content }) =>
+      content.case === "toolCall" ? `${content.value.toolCallId} ${ToolCallStatus[content.value.status]}` : [],
+    );
+  }
+
+  record(updates: readonly CallUpdate[]): void {
+    for (const { call, detail } of updates) this.#append({ case: "toolCall", value: call }, detail);
+  }
+
+  /** Ends the calls that ran when the log ended, as the server does when it starts. */
+  failInterrupted(): void {
+    const running = openToolCalls(this.task).filter(({ status }) => status === ToolCallStatus.EXECUTING);
+    this.record(running.map((call) => ({ call: { ...call, status: ToolCallStatus.FAILED } })));
+  }
+
+  async follow(batches: AsyncIterable<readonly CallUpdate[]>): Promise<void> {
+    for await (const batch of batches) {
+      this.record(batch);
+      this.answerAll();
+    }
+  }
+
+  answerAll(): void {
+    for (const { toolCallId } of awaitedToolCalls(this.task)) {
+      const answer = confirmation(toolCallId, this.#answers[toolCallId] ?? OPTION_PROCEED_ONCE);
+      const parts = [{ content: { case: "confirmation", value: answer } as const }];
+      this.#append({ case: "message", value: create(MessageSchema, { role: Role.USER, parts }) });
+      this.context.confirmations.answer(answer);
+    }
+  }
+
+  #append(payload: TaskEvent["payload"], toolCallDetail?: ToolCallDetail): void {
+    const sequence = BigInt(this.events.length + 1);
+    const event = create(TaskEventSchema, { sequence, payload, ...(toolCallDetail && { toolCallDetail }) });
+    this.events.push(event);
+    this.task = reduceTask(this.task, event);
+  }
 }
 
 /** Returns the first batch that a scheduler publishes. */

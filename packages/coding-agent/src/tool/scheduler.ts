@@ -11,6 +11,7 @@ import {
   type ToolCallConfirmation,
   ToolCallStage,
   ToolCallStatus,
+  toolCallsOf,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { type CallUpdate, changedDetail, mergeReady, toolFailure } from "@devtool/server/agent";
@@ -79,7 +80,8 @@ export async function* runOpenCalls(
   const resumed = await Promise.all(
     calls.map(async (call) => ({ call, item: await resumeCall(call, context, signal) })),
   );
-  const prepared = resumed.map(({ call, item }) => afterAnswer(call, item, context.task));
+  const answered = resumed.map(({ call, item }) => afterAnswer(call, item, context.task));
+  const prepared = answered.map((item) => (followsDeclined(item.call, context.task) ? cancelledCall(item) : item));
   openQuestions(prepared, context);
   const changed = prepared.filter(({ call }, index) => call !== calls[index]);
   if (changed.length > 0) yield changed;
@@ -100,6 +102,26 @@ function afterAnswer(before: ToolCall, item: PreparedCall, task: Task): Prepared
   if (isEnded(recorded)) return { ...item, call: before };
   const sendsContent = findConfirmation(task, toolCallId)?.selectedOptionId === OPTION_MODIFY_WITH_EDITOR;
   return isAwaitingApproval(item.call) && !sendsContent ? outdatedCall(item) : item;
+}
+
+/**
+ * Whether the user declined an earlier call of the same step before the restart, and was not asked about this one.
+ *
+ * The declined call has ended, so it is not among the calls that are resumed. A step is one message of the agent.
+ */
+function followsDeclined(call: ToolCall, task: Task): boolean {
+  if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call)) return false;
+  if (findConfirmation(task, call.toolCallId)) return false;
+  const steps = task.history.map((message) => toolCallsOf(message).map(({ toolCallId }) => toolCallId));
+  const step = steps.findLast((ids) => ids.includes(call.toolCallId)) ?? [];
+  return step
+    .slice(0, step.indexOf(call.toolCallId))
+    .some((earlier) => findConfirmation(task, earlier)?.selectedOptionId === OPTION_CANCEL);
+}
+
+/** Returns the call marked CANCELLED: the user was not asked about it, and it was to follow one that they declined. */
+function cancelledCall({ call, detail }: PreparedCall): PreparedCall {
+  return { call: { ...call, status: ToolCallStatus.CANCELLED }, detail, invocation: undefined };
 }
 
 function openQuestions(prepared: readonly PreparedCall[], { confirmations }: SchedulerContext): void {
@@ -172,8 +194,7 @@ async function* runSlot(
     }
     signal.throwIfAborted();
     if (step.declined && !answer) {
-      // The user was not asked about this call, and it was to follow one that they declined.
-      yield { call: { ...item.call, status: ToolCallStatus.CANCELLED }, detail: item.detail };
+      yield cancelledCall(item);
       return;
     }
     yield* runApproved(approved, answer, context, signal);
