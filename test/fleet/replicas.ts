@@ -1,7 +1,7 @@
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
 import { PostgresStore } from "@devtool/postgres";
-import { type AgentEvent, createServer, type DevtoolServer, type Turn } from "@devtool/server";
+import { type Agent, type AgentEvent, createServer, type DevtoolServer, type Turn } from "@devtool/server";
 
 /** The turn of an agent. */
 export type Execute = (turn: Turn, signal: AbortSignal) => AsyncIterable<AgentEvent>;
@@ -16,14 +16,23 @@ export interface Replica extends AsyncDisposable {
 }
 
 /** Starts a server in this process on a schema of a database, with one agent. */
-export async function startReplica(url: string, schema: string, execute: Execute): Promise<Replica> {
-  const store = await PostgresStore.open({ url, schema });
+export function startReplica(url: string, schema: string, execute: Execute): Promise<Replica> {
   const opened = { createExecutor: () => ({ execute }), checkSettings: () => undefined };
-  const own = { about: { name: "own", description: "Ours." }, open: () => opened };
+  return startReplicaOf(url, schema, { about: { name: "own", description: "Ours." }, open: () => opened });
+}
+
+/** Starts a server in this process on a schema of a database, with an agent. */
+export async function startReplicaOf(
+  url: string,
+  schema: string,
+  own: Agent,
+  workspace: string = process.cwd(),
+): Promise<Replica> {
+  const store = await PostgresStore.open({ url, schema });
   const errors: unknown[] = [];
   const server = await createServer({
     agents: { own },
-    workspace: process.cwd(),
+    workspace,
     openStore: async () => store,
     onError: (reason) => errors.push(reason),
   });

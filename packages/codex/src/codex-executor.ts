@@ -55,6 +55,7 @@ interface OpenThread extends LoadedThread {
 /** Works on a task with a thread of Codex, in an app-server process of the conversation. */
 export class CodexExecutor implements AgentExecutor {
   readonly takesSteering = true;
+  readonly keepsSession = true;
   readonly #host: CodexHost;
 
   constructor(host: CodexHost) {
@@ -88,7 +89,8 @@ export class CodexExecutor implements AgentExecutor {
     { answered, input }: { readonly answered: readonly AnsweredCall[]; readonly input: readonly JsonObject[] },
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, Attempt> {
-    const { server, sandbox, threadId, warning } = await this.#open(turn.task, signal);
+    const { threadId, warning, ...loaded } = await this.#open(turn, signal);
+    const { server, sandbox } = loaded;
     const model = this.modelFor(turn.task);
     const codexTurn = new CodexTurn({
       turn,
@@ -117,12 +119,12 @@ export class CodexExecutor implements AgentExecutor {
       return { codexTurn, failure: server.failure };
     } finally {
       if (server.failure && !signal.aborted) this.#report(server);
-      await this.#host.pool.giveBack(threadId, { server, sandbox });
+      await this.#host.pool.giveBack(threadId, loaded);
     }
   }
 
   /** Loads the thread of the conversation, or starts one. */
-  async #open(task: Task, signal: AbortSignal): Promise<OpenThread> {
+  async #open({ task, sessionFence: fence }: Turn, signal: AbortSignal): Promise<OpenThread> {
     const { pool } = this.#host;
     const known = task.agentSessionId;
     // Another task of the conversation works in its thread: this one continues in a copy.
@@ -130,14 +132,16 @@ export class CodexExecutor implements AgentExecutor {
     const idle = known === "" || isShared ? undefined : pool.take(known);
     let server = idle?.server;
     try {
-      if (idle && (await isAlive(idle.server, signal))) return { ...idle, threadId: known, warning: "" };
+      // Another server may have had turns of which an idle app-server knows nothing.
+      if (idle?.fence === fence && (await isAlive(idle.server, signal)))
+        return { ...idle, threadId: known, warning: "" };
       await server?.[Symbol.asyncDispose]();
       server = await this.#start(task, signal);
       const settings = await this.#settings(server, task, signal);
       const opened = await openThread(server, settings, { known, isShared }, signal);
       if (opened.threadId !== known) pool.drop(known);
       pool.take(opened.threadId);
-      return { server, ...opened };
+      return { server, fence, ...opened };
     } catch (reason) {
       if (!isShared) pool.drop(known);
       await server?.[Symbol.asyncDispose]();
@@ -199,7 +203,7 @@ async function openThread(
   settings: JsonObject,
   { known, isShared }: { readonly known: string; readonly isShared: boolean },
   signal: AbortSignal,
-): Promise<Omit<OpenThread, "server">> {
+): Promise<Omit<OpenThread, "server" | "fence">> {
   let warning = "";
   if (known !== "") {
     const params = { ...settings, threadId: known, excludeTurns: true };

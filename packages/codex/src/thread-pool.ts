@@ -6,6 +6,8 @@ export interface LoadedThread {
   readonly server: AppServer;
   /** The policy (`SandboxPolicy`) with which Codex opened the thread for writing; empty if it was opened for reading only. */
   readonly sandbox: JsonObject;
+  /** The fence of the turns in which it was loaded (`Turn.sessionFence`). */
+  readonly fence: bigint;
 }
 
 /**

@@ -76,4 +76,15 @@ export const MIGRATIONS: readonly Migration[] = [
     down: "DROP TABLE label",
     fill: labelTasks,
   },
+  {
+    // Which server works, or has worked last, in a conversation that an agent keeps itself.
+    up: `
+      CREATE TABLE agent_session (
+        principal text COLLATE "C" NOT NULL, context_id text COLLATE "C" NOT NULL, owner text COLLATE "C" NOT NULL,
+        fence bigint NOT NULL, turns integer NOT NULL, session text COLLATE "C" NOT NULL,
+        PRIMARY KEY (principal, context_id)
+      ) WITH (fillfactor = 80);
+    `,
+    down: "DROP TABLE agent_session",
+  },
 ];

@@ -41,13 +41,13 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
   }
 
   async create(taskId: string): Promise<TaskLease> {
-    const term = await this.#currentTerm();
+    const term = await this.currentTerm();
     return this.#lease(taskId, 1n, term);
   }
 
   async acquire(taskId: string): Promise<TaskLease | undefined> {
     for (;;) {
-      const term = await this.#currentTerm();
+      const term = await this.currentTerm();
       const { fence, isAlive } = await this.#take(taskId, term);
       if (fence !== undefined) return this.#lease(taskId, fence, term);
       if (isAlive) return undefined;
@@ -80,7 +80,7 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
 
   async #take(
     taskId: string,
-    { owner }: Term,
+    { owner }: LeaseTerm,
   ): Promise<{ readonly fence: bigint | undefined; readonly isAlive: boolean }> {
     failpoint("devtool:postgres.lease.before");
     const { rows } = await this.#pool
@@ -102,7 +102,7 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     return { fence: fence === undefined ? undefined : BigInt(fence), isAlive: rows[0]?.alive ?? false };
   }
 
-  #lease(taskId: string, fence: bigint, { owner, lost }: Term): TaskLease {
+  #lease(taskId: string, fence: bigint, { owner, lost }: LeaseTerm): TaskLease {
     const release = async (): Promise<void> => {
       if (lost.aborted) return;
       await this.#pool
@@ -127,13 +127,14 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     return { fence, lost, isCurrent, release };
   }
 
-  async #currentTerm(): Promise<Term> {
+  /** Returns the time in which this server holds leases now. Begins one when there is none, or the last one has ended. */
+  async currentTerm(): Promise<LeaseTerm> {
     if (this.#isClosed) throw new DevtoolError("the store is closed", Code.Unavailable);
     this.#term ??= this.#beginTerm();
     const term = await this.#term;
     if (!term.lost.aborted) return term;
     this.#term = undefined;
-    return this.#currentTerm();
+    return this.currentTerm();
   }
 
   async #beginTerm(): Promise<Term> {
@@ -149,7 +150,15 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
 }
 
 /** The time during which a server holds its leases, under an id of its own. */
-class Term {
+export interface LeaseTerm {
+  readonly owner: string;
+  /** Aborted when the term ends. */
+  readonly lost: AbortSignal;
+  /** Ends the term at this server. */
+  end(): void;
+}
+
+class Term implements LeaseTerm {
   readonly owner: string = randomUUID();
   readonly #pool: Pool;
   readonly #leaseMs: number;
@@ -178,7 +187,6 @@ class Term {
     return term;
   }
 
-  /** Aborted when the term ends. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }

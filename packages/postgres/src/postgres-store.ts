@@ -22,6 +22,7 @@ import { AuditLog } from "./audit-log.ts";
 import { type Database, openDatabase, type PostgresOptions } from "./connection.ts";
 import { idOfKey, keyText } from "./key-text.ts";
 import { listStatement } from "./list-statement.ts";
+import { PostgresAgentSessions } from "./postgres-agent-sessions.ts";
 import { PostgresChanges } from "./postgres-changes.ts";
 import { isConflict, storeError } from "./postgres-error.ts";
 import { PostgresInbox } from "./postgres-inbox.ts";
@@ -52,6 +53,7 @@ export class PostgresStore implements ServerStore {
     readonly leases: PostgresLeases;
     readonly changes: PostgresChanges;
     readonly inbox: PostgresInbox;
+    readonly sessions: PostgresAgentSessions;
     readonly forgetMessage: (principal: string, messageId: string, recorded: TaskEvent) => Promise<void>;
   };
   readonly #pool: Pool;
@@ -73,7 +75,9 @@ export class PostgresStore implements ServerStore {
     const leases = new PostgresLeases(pool);
     const changes = new PostgresChanges(pool, config, schema);
     const inbox = new PostgresInbox(pool, leases, changes);
-    this.shared = { leases, changes, inbox, forgetMessage: (...message) => this.#forgetMessage(...message) };
+    const sessions = new PostgresAgentSessions(pool, leases);
+    const forgetMessage = this.#forgetMessage.bind(this);
+    this.shared = { leases, changes, inbox, sessions, forgetMessage };
     this.#audit = new AuditLog(pool);
     this.pushConfigs = new PostgresPushConfigStore(pool);
   }

@@ -14,8 +14,8 @@ const CONTINUE = "Continue with what you were doing: you were interrupted before
 /** The sessions of one agent. */
 export interface SessionPool {
   readonly options: AcpAgentOptions;
-  /** Returns the running session of a task's conversation, or opens it: the one that the log names, or a new one. */
-  enter(task: Task, signal: AbortSignal): Promise<AcpSession>;
+  /** Returns the running session of a turn's conversation, or opens it: the one that the log names, or a new one. */
+  enter(turn: Pick<Turn, "task" | "sessionFence">, signal: AbortSignal): Promise<AcpSession>;
   /** The session of a conversation rests. */
   leave(task: Task): Promise<void>;
   /** The model of a conversation that runs; empty when it is not known. */
@@ -26,6 +26,7 @@ export interface SessionPool {
 
 /** Works on the tasks of one agent over ACP. */
 export class AcpExecutor implements AgentExecutor {
+  readonly keepsSession = true;
   readonly #host: SessionPool;
 
   constructor(host: SessionPool) {
@@ -55,7 +56,7 @@ export class AcpExecutor implements AgentExecutor {
       ({ selectedOptionId }) => selectedOptionId === "cancel",
     );
     for (let restarts = 0; ; ) {
-      const session = await this.#host.enter(turn.task, signal);
+      const session = await this.#host.enter(turn, signal);
       yield* this.#begin(turn, session, signal);
       const blocks = isContinued && session.isContinued ? [text(CONTINUE)] : this.#blocks(turn, session);
       const { permission } = this.#host.options;

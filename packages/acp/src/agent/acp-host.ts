@@ -9,6 +9,7 @@ import {
   type OpenAgent,
   quoted,
   Semaphore,
+  type Turn,
 } from "@devtool/server/agent";
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpExecutor, missingMode, type SessionPool } from "./acp-executor.ts";
@@ -30,6 +31,8 @@ export class AcpHost implements OpenAgent, SessionPool {
   readonly #services: AgentServices;
   /** The sessions by conversation, the least recently used first. */
   readonly #sessions = new Map<string, AcpSession>();
+  /** The fence of the turns of each session (`Turn.sessionFence`). */
+  readonly #fences = new WeakMap<AcpSession, bigint>();
   /** The conversations that are in a turn. */
   readonly #busy = new Set<string>();
   readonly #commands = new Map<string, readonly SlashCommand[]>();
@@ -72,14 +75,17 @@ export class AcpHost implements OpenAgent, SessionPool {
     this.#services.onNotice(text);
   }
 
-  /** Returns the running session of a task's conversation, or opens it: the one that the log names, or a new one. */
-  async enter(task: Task, signal: AbortSignal): Promise<AcpSession> {
+  /** Returns the running session of a turn's conversation, or opens it: the one that the log names, or a new one. */
+  async enter({ task, sessionFence }: Pick<Turn, "task" | "sessionFence">, signal: AbortSignal): Promise<AcpSession> {
     const key = keyOf(task);
     this.#busy.add(key);
     const open = this.#sessions.get(key);
-    if (open && !open.connection.ended.aborted && open.id === task.agentSessionId) return open;
+    // Another server may have had turns of which an idle process knows nothing.
+    const isCurrent = open && open.id === task.agentSessionId && this.#fences.get(open) === sessionFence;
+    if (isCurrent && !open.connection.ended.aborted) return open;
     await open?.[Symbol.asyncDispose]();
     const session = await this.#open(task, signal);
+    this.#fences.set(session, sessionFence);
     this.#sessions.set(key, session);
     if (!this.#isClosed) return session;
     await session[Symbol.asyncDispose]();

@@ -63,6 +63,16 @@ export const WORDS: Readonly<Record<string, Word>> = {
     };
     await send(step, { sessionUpdate: "agent_message_chunk", content: text(JSON.stringify(facts)) });
   },
+  /** Says which process this is, and what it has been told to `remember` in the session. */
+  recall: async (step) => {
+    const told = step.session.history.flatMap(({ sessionUpdate, ...update }) =>
+      sessionUpdate === "user_message_chunk" && "content" in update ? [JSON.stringify(update.content)] : [],
+    );
+    const known = told.flatMap((chunk) => /remember (\w+)/.exec(chunk)?.[1] ?? []);
+    const facts = JSON.stringify({ process: process.pid, session: step.session.id, known });
+    await send(step, { sessionUpdate: "agent_message_chunk", content: text(facts) });
+  },
+  remember: async () => undefined,
   stop: async (step) => asStopReason(step.rest),
   fail: async (step) => {
     throw new acp.RequestError(Number(step.words[0] ?? -32603), step.words.slice(1).join(" ") || "failed");

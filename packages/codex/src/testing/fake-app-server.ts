@@ -8,7 +8,18 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { STEPS } from "./fake-steps.ts";
 import { running, Turn, turn, usage } from "./fake-turn.ts";
-import { die, home, type Json, nextNumber, notify, objectOf, pending, threadFile, write } from "./fake-wire.ts";
+import {
+  die,
+  home,
+  type Json,
+  memoryOf,
+  nextNumber,
+  notify,
+  objectOf,
+  pending,
+  threadFile,
+  write,
+} from "./fake-wire.ts";
 
 let lastThread = 0;
 
@@ -44,6 +55,7 @@ async function respond(id: number, method: string, params: Json): Promise<void> 
     case "thread/resume":
       if (!existsSync(threadFile(threadId))) return refuse(`no rollout found for thread id ${threadId}`);
       notify("thread/tokenUsage/updated", { threadId, turnId: "turn-of-before", tokenUsage: usage });
+      memoryOf(threadId);
       return write({ id, result: { thread: { id: threadId }, sandbox: sandboxOf(params) } });
     case "turn/start": {
       const turnId = `turn-${process.pid}-${nextNumber()}`;
@@ -65,6 +77,7 @@ async function respond(id: number, method: string, params: Json): Promise<void> 
 function startThread(): Json {
   const id = `thread-${process.pid}-${++lastThread}`;
   writeFileSync(threadFile(id), "");
+  memoryOf(id);
   return { id };
 }
 

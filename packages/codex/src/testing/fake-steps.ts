@@ -2,7 +2,7 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { running, type Turn, usage, waitForSteer, withdrawLastRequest } from "./fake-turn.ts";
-import { die, home, type Json, nextNumber, notify } from "./fake-wire.ts";
+import { die, home, type Json, memoryOf, nextNumber, notify, remember } from "./fake-wire.ts";
 
 /** A command that asks before it runs, and runs again after a restart if the user approved it. */
 async function runAsking(current: Turn, command: string, more: Json = {}): Promise<void> {
@@ -58,6 +58,12 @@ const update = (name: string): Json => ({
 /** The action of each line of a prompt, by its first word. */
 export const STEPS: Readonly<Record<string, (current: Turn, rest: string) => void | Promise<void>>> = {
   say,
+  remember: ({ threadId }, rest) => remember(threadId, rest),
+  /** Says which process this is, and what it has been told to `remember` in the thread. */
+  recall: (current) => {
+    const { threadId } = current;
+    say(current, JSON.stringify({ process: process.pid, session: threadId, known: memoryOf(threadId) }));
+  },
   run: (current, rest) => runCommand(current, rest, 0, "out\n"),
   fail: (current, rest) => runCommand(current, rest, 3, "bad\n"),
   big: (current, rest) => runCommand(current, "big", 0, "x".repeat(Number(rest))),

@@ -1,4 +1,5 @@
 /** The messages that the fake app-server reads and writes. */
+import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export type Json = Record<string, unknown>;
@@ -27,6 +28,22 @@ export function notify(method: string, params: Json): void {
 /** The file of a thread. */
 export function threadFile(threadId: string): string {
   return join(home, `${threadId}.thread`);
+}
+
+/** What threads were told, by their ids, since this process has loaded them. */
+const memories = new Map<string, string[]>();
+
+/** Returns what a thread was told: as this process knows it, which reads the file once. */
+export function memoryOf(threadId: string): string[] {
+  const known = memories.get(threadId) ?? readFileSync(threadFile(threadId), "utf8").split("\n").filter(Boolean);
+  memories.set(threadId, known);
+  return known;
+}
+
+/** Keeps what a thread was told, for this process and later ones. */
+export function remember(threadId: string, text: string): void {
+  memoryOf(threadId).push(text);
+  appendFileSync(threadFile(threadId), `${text}\n`);
 }
 
 export function objectOf(value: unknown): Json {

@@ -114,6 +114,13 @@ export interface Turn {
   readonly news: TurnNews;
 
   /**
+   * For an agent that keeps conversations itself (`AgentExecutor.keepsSession`): grows when another server has had a turn in the
+   * conversation since the last one here. What a process of the agent still knows is then out of date: end it, and load the
+   * session again. Always 0 when this server has its store alone.
+   */
+  readonly sessionFence: bigint;
+
+  /**
    * Sends text to the user, like the event `text`. Use it with `yield*`.
    *
    * In a turn that continues after a restart or an answer, text that the log already has is not
@@ -166,6 +173,12 @@ export interface AgentExecutor extends Partial<AsyncDisposable> {
    * for the end of the turn.
    */
   readonly takesSteering?: boolean | undefined;
+
+  /**
+   * Whether the agent keeps the conversation itself, under the id that it yields as `session`. Servers that share a store then
+   * work in a conversation one at a time: a turn waits until no other server has one. Default false.
+   */
+  readonly keepsSession?: boolean | undefined;
 
   /**
    * Returns the name of the model that answers the task in its current state; empty for none.

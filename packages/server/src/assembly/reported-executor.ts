@@ -14,6 +14,7 @@ export function reportedExecutors(
     const executor = create(task);
     return {
       takesSteering: executor.takesSteering,
+      keepsSession: executor.keepsSession,
       answersWith: (current) => executor.answersWith?.(current) ?? "task",
       modelFor: (current) => executor.modelFor?.(current) ?? "",
       async *execute(turn, signal): AsyncIterable<AgentEvent> {

@@ -1,4 +1,5 @@
 import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
+import type { AgentSessions } from "./agent-sessions.ts";
 import type { PushConfigStore } from "./push-config-store.ts";
 import type { TaskChanges } from "./task-changes.ts";
 import type { InboxAnswer, TaskInbox } from "./task-inbox.ts";
@@ -133,6 +134,9 @@ export interface SharedTasks {
 
   /** Takes requests to the server that runs their task. */
   readonly inbox: TaskInbox;
+
+  /** Lets one server at a time work in a conversation that its agent keeps itself. */
+  readonly sessions: AgentSessions;
 
   /**
    * Lets the id of an old message be used for a new task, which `append` refuses otherwise. Does nothing when the id has been used

@@ -83,6 +83,18 @@ describe("the messages before a task (STREAM-5)", () => {
     expect(reads).toEqual([0, ...Array.from({ length: 99 }, () => 1)]);
   });
 
+  it("have a task that another server has ended since they were read", async () => {
+    const store = await storeWith({ a: {}, b: { refersTo: ["a"], state: TaskState.INPUT_REQUIRED } });
+    const earlier = new EarlierConversation();
+    const later = task("d", { refersTo: ["a", "b", "c"] });
+    expect(textsOf(await earlier.of(store, later))).toEqual(["to a", "from a"]);
+    const last = eventsOf("b", {}).at(-1);
+    if (last) await store.append([{ ...last, sequence: last.sequence + 1n }]);
+    expect(textsOf(await earlier.of(store, later))).toEqual(["to a", "from a", "to b", "from b"]);
+    await store.append(eventsOf("c", {}));
+    expect(textsOf(await earlier.of(store, later))).toContain("from c");
+  });
+
   it("are read again when one of their tasks has changed, also during the read", async () => {
     const store = new CountingStore();
     for (const [id, told] of [

@@ -8,6 +8,8 @@ interface Known {
   readonly before: readonly Message[];
   /** The ids of all tasks that were read, including those that were not continued. */
   readonly ids: Set<string>;
+  /** Whether one of them is missing or has not ended. It may end later, at another server too, and belongs to the conversation then. */
+  isPreliminary: boolean;
 }
 
 /**
@@ -31,7 +33,7 @@ export class EarlierConversation {
     const changed = new Set<string>();
     this.#reads.add(changed);
     const found = await this.#read(store, task).finally(() => this.#reads.delete(changed));
-    if (![...changed].some((id) => found.ids.has(id))) this.#known = found;
+    if (!found.isPreliminary && ![...changed].some((id) => found.ids.has(id))) this.#known = found;
     return found.before;
   }
 
@@ -49,23 +51,33 @@ export class EarlierConversation {
       if (this.#known === known && earlier && isContinuedBy(earlier, task)) {
         const before = reachesBack(earlier.history) ? known.before : [];
         // The set moves to the newer task instead of being copied.
-        return { taskId: task.id, before: [...before, ...earlier.history], ids: known.ids.add(id) };
+        return {
+          taskId: task.id,
+          before: [...before, ...earlier.history],
+          ids: known.ids.add(id),
+          isPreliminary: false,
+        };
       }
     }
-    const ids = new Set([task.id]);
-    const before = await readMessagesBefore(store, task, ids);
-    ids.delete(task.id);
-    return { taskId: task.id, before, ids };
+    const visited = { ids: new Set([task.id]), isPreliminary: false };
+    const before = await readMessagesBefore(store, task, visited);
+    visited.ids.delete(task.id);
+    return { taskId: task.id, before, ...visited };
   }
 }
 
 /** Reads the messages before a task, depth first. Skips the tasks in `visited`, and adds those that it reads. */
-async function readMessagesBefore(store: TaskStore, task: Task, visited: Set<string>): Promise<readonly Message[]> {
+async function readMessagesBefore(
+  store: TaskStore,
+  task: Task,
+  visited: Pick<Known, "ids" | "isPreliminary">,
+): Promise<readonly Message[]> {
   const found: Message[] = [];
   for (const id of task.history[0]?.referenceTaskIds ?? []) {
-    if (visited.has(id)) continue;
-    visited.add(id);
+    if (visited.ids.has(id)) continue;
+    visited.ids.add(id);
     const earlier = await readTask(store, id);
+    visited.isPreliminary ||= !earlier || !isTerminal(earlier.state);
     if (!earlier || !isContinuedBy(earlier, task)) continue;
     const before = reachesBack(earlier.history) ? await readMessagesBefore(store, earlier, visited) : [];
     found.push(...before, ...earlier.history);

@@ -14,22 +14,23 @@ export interface TurnOptions {
   /** Whether an earlier executor worked on the task. */
   readonly isRestarted: boolean;
   readonly takeSteering: () => void;
+  /** See `Turn.sessionFence`. */
+  readonly sessionFence: bigint;
 }
 
 /** Creates the turn that starts now, for the executor. */
-export function createTurn({ log, earlier, confirmations, isRestarted, takeSteering }: TurnOptions): Turn {
+export function createTurn({ log, confirmations, isRestarted, ...rest }: TurnOptions): Turn {
   const atStart = log.task;
   const replay = new TurnReplay({ task: () => log.task, confirmations });
   return {
     get task() {
       return log.task;
     },
-    earlier,
+    ...rest,
     prompt: atStart.history.findLast(isPrompt),
     news: turnNews(atStart, isRestarted),
     say: (text) => replay.say(text),
     call: (call, signal) => replay.call(call, signal),
     confirmations,
-    takeSteering,
   };
 }

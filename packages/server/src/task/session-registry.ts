@@ -251,10 +251,10 @@ export class SessionRegistry implements AsyncDisposable {
   }
 
   #open(task: Task, executor: AgentExecutor, conversation: Conversation, lease: TaskLease | undefined): TaskSession {
-    const { store, now, messages } = this.#options;
+    const { store, now, messages, shared } = this.#options;
     const log = new EventLog({ store, task, conversation, now, lease, feed: this.feed });
     const earlier = (current: Task): Promise<readonly Message[]> => conversation.earlier.of(store, current);
-    return new TaskSession({ log, executor, lease, messages, earlier });
+    return new TaskSession({ log, executor, lease, messages, earlier, sessions: shared?.sessions });
   }
 
   async #listTasks(state: TaskState): Promise<string[]> {

@@ -19,6 +19,7 @@ import {
 import type { Summarized } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
+import type { AgentSessions } from "../store/agent-sessions.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import { answeredCalls, assertNotEnded } from "./answer.ts";
@@ -56,6 +57,8 @@ export interface TaskSessionOptions {
   readonly earlier: (task: Task) => Promise<readonly Message[]>;
   /** The lease under which the session writes. Default: none, because no other server can use the store. */
   readonly lease?: TaskLease | undefined;
+  /** The conversations that agents keep themselves. Default: no other server works in them. */
+  readonly sessions?: AgentSessions | undefined;
   /** Refuses copies of messages that are recorded. Default: the caller of `accept` has checked that. */
   readonly messages?: RecordedMessages | undefined;
 }
@@ -75,14 +78,14 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   readonly #runner: TurnRunner;
   #isStopping = false;
 
-  constructor({ log, executor, earlier, lease, messages }: TaskSessionOptions) {
+  constructor({ log, executor, earlier, lease, messages, sessions }: TaskSessionOptions) {
     this.log = log;
     this.#lease = lease;
     this.#recorder = new TurnRecorder(log);
     this.#executor = executor;
     this.#earlier = earlier;
     const recordEnd = (outcome: Outcome): Promise<void> => this.#end(outcome);
-    this.#runner = new TurnRunner({ log, recorder: this.#recorder, executor, earlier, recordEnd });
+    this.#runner = new TurnRunner({ log, recorder: this.#recorder, executor, earlier, sessions, recordEnd });
     this.#messages = messages;
     lease?.lost.addEventListener("abort", this.#lose);
     // A signal that has aborted already calls no listener.

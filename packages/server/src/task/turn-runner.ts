@@ -1,9 +1,11 @@
 import { type Message, MessageDelivery, type Task, TaskState, type ToolCallConfirmation } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Confirmations } from "../agent/confirmations.ts";
+import type { AgentSessions } from "../store/agent-sessions.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { createTurn } from "./live-turn.ts";
 import { takenEntry } from "./message-queue.ts";
+import { beginSessionTurn } from "./session-turn.ts";
 import { CANCELED, endEntry, stateEntry } from "./turn-entries.ts";
 import type { TurnRecorder } from "./turn-recorder.ts";
 
@@ -19,6 +21,8 @@ export interface TurnRunnerOptions {
   readonly executor: AgentExecutor;
   /** Reads the messages of the tasks that a task continues. */
   readonly earlier: (task: Task) => Promise<readonly Message[]>;
+  /** The conversations that agents keep themselves. Default: no other server works in them. */
+  readonly sessions?: AgentSessions | undefined;
   /** Records how a turn ended. It may start the next turn. */
   readonly recordEnd: (outcome: Outcome) => Promise<void>;
 }
@@ -106,7 +110,9 @@ export class TurnRunner implements AsyncDisposable {
 
   /** Runs the agent for one turn, and returns the entry that ends the turn. */
   async #runTurn(signal: AbortSignal): Promise<LogEntry> {
-    const { log, recorder, executor, earlier } = this.#options;
+    const { log, recorder, executor, earlier, sessions } = this.#options;
+    await using session =
+      sessions && executor.keepsSession ? await beginSessionTurn({ sessions, log, recorder }, signal) : undefined;
     recorder.model = (await executor.modelFor?.(log.task)) ?? "";
     // The agent starts before this is durable. Its events follow in the log. Store failures surface on the next append.
     recorder.appendWithState([]).catch(() => undefined);
@@ -116,10 +122,13 @@ export class TurnRunner implements AsyncDisposable {
       confirmations: this.#confirmations,
       isRestarted: this.isRestarted,
       takeSteering: () => this.#takeSteering(),
+      sessionFence: session?.fence ?? 0n,
     });
     this.isRestarted = false;
     for await (const event of executor.execute(turn, signal)) {
       if (event.case === "end" || event.case === "reply") return endEntry(event, log.task);
+      // Before the event: whoever has the next turn finds this session, also when this server dies now.
+      if (event.case === "session") await session?.record(event.value);
       const held = recorder.record(event);
       if (held) await held;
     }

@@ -1,0 +1,98 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type AgentSessionKey, type AgentSessions, failpoint, type SessionTurn } from "@devtool/server/store";
+import type { Pool, QueryConfig } from "pg";
+import { idOfKey, keyText } from "./key-text.ts";
+import { storeError } from "./postgres-error.ts";
+import type { LeaseTerm, PostgresLeases } from "./postgres-leases.ts";
+
+/** The time in milliseconds after which the end of a turn that could not be written is tried again. */
+const RETRY_MS = 1000;
+
+/** Keeps in a table which server works in which conversation of an agent. Turns of a server end with its term. */
+export class PostgresAgentSessions implements AgentSessions {
+  readonly #pool: Pool;
+  readonly #leases: PostgresLeases;
+
+  constructor(pool: Pool, leases: PostgresLeases) {
+    this.#pool = pool;
+    this.#leases = leases;
+  }
+
+  async begin(conversation: AgentSessionKey): Promise<SessionTurn | undefined> {
+    for (;;) {
+      const term = await this.#leases.currentTerm();
+      failpoint("devtool:postgres.session-begin.before");
+      const [row] = await this.#query<BegunRow>(beginStatement(conversation, term));
+      failpoint("devtool:postgres.session-begin.after");
+      if (row && row.fence !== null)
+        return this.#turn(conversation, term, BigInt(row.fence), idOfKey(row.session ?? ""));
+      if (row?.alive) return undefined;
+      term.end();
+    }
+  }
+
+  #turn(conversation: AgentSessionKey, term: LeaseTerm, fence: bigint, agentSessionId: string): SessionTurn {
+    const key = [...keyOf(conversation), term.owner, fence];
+    const change = async (set: string, ...values: readonly string[]): Promise<void> => {
+      const text = `UPDATE agent_session SET ${set} WHERE principal = $1 AND context_id = $2 AND owner = $3 AND fence = $4`;
+      await this.#query({ text, values: [...key, ...values] });
+    };
+    return {
+      fence,
+      agentSessionId,
+      record: (id) => change("session = $5", keyText(id)),
+      [Symbol.asyncDispose]: async () => {
+        while (!term.lost.aborted) {
+          const isDone = await change("turns = turns - 1").then(
+            () => true,
+            () => false,
+          );
+          if (isDone) return;
+          // The term ends if the database stays away, and the turn with it.
+          await delay(RETRY_MS, undefined, { signal: term.lost }).catch(() => undefined);
+        }
+      },
+    };
+  }
+
+  async #query<R extends Record<string, unknown>>(query: QueryConfig): Promise<readonly R[]> {
+    try {
+      return (await this.#pool.query<R>(query)).rows;
+    } catch (reason) {
+      throw storeError(reason);
+    }
+  }
+}
+
+/** The row of `beginStatement`. Without a fence, another server has a turn or this one's term has ended. */
+interface BegunRow {
+  readonly [column: string]: unknown;
+  readonly fence: string | null;
+  readonly session: string | null;
+  readonly alive: boolean;
+}
+
+function beginStatement(conversation: AgentSessionKey, { owner }: LeaseTerm): QueryConfig {
+  return {
+    name: "begin-session-turn",
+    text: `WITH me AS (
+        SELECT FROM replica WHERE id = $3 AND alive_until > clock_timestamp()
+      ), begun AS (
+        INSERT INTO agent_session AS known (principal, context_id, owner, fence, turns, session)
+        SELECT $1, $2, $3, 1, 1, '' FROM me
+        ON CONFLICT (principal, context_id) DO UPDATE SET owner = excluded.owner,
+          fence = known.fence + CASE WHEN known.owner = excluded.owner THEN 0 ELSE 1 END,
+          turns = CASE WHEN known.owner = excluded.owner THEN known.turns + 1 ELSE 1 END
+        WHERE known.owner = excluded.owner OR known.turns = 0 OR NOT EXISTS (
+          SELECT FROM replica WHERE replica.id = known.owner AND replica.alive_until > clock_timestamp()
+        )
+        RETURNING fence, session
+      )
+      SELECT (SELECT fence FROM begun) AS fence, (SELECT session FROM begun) AS session, EXISTS (SELECT FROM me) AS alive`,
+    values: [...keyOf(conversation), owner],
+  };
+}
+
+function keyOf({ principal, contextId }: AgentSessionKey): [string, string] {
+  return [keyText(principal), keyText(contextId)];
+}
