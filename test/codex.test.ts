@@ -455,6 +455,7 @@ describe("Codex behind the port", () => {
     expect((await received()).filter((method) => method.startsWith("thread/"))).toEqual(["thread/start"]);
     const turn = {
       cwd: workspace,
+      model: "gpt-own",
       approvalPolicy: "untrusted",
       approvalsReviewer: "user",
       sandboxPolicy: { type: "workspaceWrite", writableRoots: [], networkAccess: true },

@@ -27,7 +27,7 @@ export const SECTIONS: readonly Section[] = [
     title: "Settings",
     about: "Settings of sessions and messages that the RFC does not have.",
     names: "lowerCamelCase",
-    files: paths("devtool/v1alpha", "session_settings", "message_settings", "mcp_server"),
+    files: paths("devtool/v1alpha", "session_settings", "message_settings", "turn_settings", "mcp_server"),
   },
   {
     title: "Slash commands",

@@ -27,4 +27,3 @@ export class World implements Disposable {
     rmSync(this.directory, { recursive: true });
   }
 }
-

@@ -40,6 +40,7 @@ export function codexAgent(options: CodexOptions = {}): Agent {
         createExecutor: () => new CodexExecutor(host),
         // Each turn names its policies, so any mode counts from the next turn on.
         checkSettings: () => undefined,
+        checkTurn: () => undefined,
         [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
       };
     },

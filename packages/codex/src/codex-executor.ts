@@ -1,9 +1,11 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
+  confirmationsOf,
   findToolCall,
   findToolCallDetail,
   NoticeSchema,
   OPTION_CANCEL,
+  Role,
   type Task,
   TaskState,
   type ToolCall,
@@ -22,7 +24,7 @@ import { AppServer, type AppServerLimits } from "./app-server/app-server.ts";
 import type { ChildCommand } from "./app-server/child.ts";
 import type { CodexOptions } from "./codex-options.ts";
 import type { LoadedThread, ThreadPool } from "./thread-pool.ts";
-import { modelOf, openedSandbox, threadSettings, turnSettings } from "./thread-settings.ts";
+import { modelOf, openedSandbox, permissionMode, threadSettings, turnSettings } from "./thread-settings.ts";
 import { OPTION_REJECT } from "./turn/approval.ts";
 import { CodexTurn } from "./turn/codex-turn.ts";
 import { errorText } from "./turn/item-stream.ts";
@@ -63,7 +65,10 @@ export class CodexExecutor implements AgentExecutor {
   }
 
   modelFor(task: Task): string {
-    return task.history.findLast(({ model }) => model !== "")?.model || modelOf(this.#host.options, task) || "";
+    const prompt = task.history.findLast(
+      (message) => message.role === Role.USER && confirmationsOf(message).length === 0,
+    );
+    return prompt?.model || modelOf(this.#host.options, task) || "";
   }
 
   async *execute(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
@@ -91,7 +96,6 @@ export class CodexExecutor implements AgentExecutor {
   ): AsyncGenerator<AgentEvent, Attempt> {
     const { threadId, warning, ...loaded } = await this.#open(turn, signal);
     const { server, sandbox } = loaded;
-    const model = this.modelFor(turn.task);
     const codexTurn = new CodexTurn({
       turn,
       server,
@@ -99,9 +103,12 @@ export class CodexExecutor implements AgentExecutor {
       workspace: turn.task.settings?.workspacePath ?? "",
       answered: answered.filter(({ answer }) => !DECLINING.includes(answer.selectedOptionId)),
       settings: () => {
-        const settings = turnSettings(this.#host.options, turn.task, sandbox);
+        // A thread keeps the model of its last turn, so one with the thread's own names it.
+        const model = this.modelFor(turn.task) || loaded.model;
+        const settings = turnSettings(this.#host.options, turn, sandbox);
         return model === "" ? settings : { ...settings, model };
       },
+      approvalMode: () => permissionMode(this.#host.options, turn),
       permission: this.#host.options.permission,
       now: this.#host.now,
     });
@@ -214,10 +221,10 @@ async function openThread(
   return { ...openedThread(settings, await server.request("thread/start", settings, signal)), warning };
 }
 
-function openedThread(settings: JsonObject, reply: JsonObject): Pick<OpenThread, "threadId" | "sandbox"> {
+function openedThread(settings: JsonObject, reply: JsonObject): Pick<OpenThread, "threadId" | "sandbox" | "model"> {
   const threadId = stringOrEmpty(objectOrEmpty(reply.thread).id);
   if (threadId === "") throw new DevtoolError("Codex opened a thread without an id", Code.Unavailable);
-  return { threadId, sandbox: openedSandbox(settings, reply) };
+  return { threadId, sandbox: openedSandbox(settings, reply), model: stringOrEmpty(reply.model) };
 }
 
 /** Returns the calls that were answered while no executor ran. */

@@ -8,6 +8,8 @@ export interface LoadedThread {
   readonly sandbox: JsonObject;
   /** The fence of the turns in which it was loaded (`Turn.sessionFence`). */
   readonly fence: bigint;
+  /** The model with which Codex opened the thread; empty if it did not say. */
+  readonly model: string;
 }
 
 /**

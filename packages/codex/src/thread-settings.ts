@@ -1,14 +1,14 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { ApprovalMode, type McpServer, type Task } from "@devtool/schema";
 import { defined, objectOrEmpty } from "@devtool/schema/json";
+import { type Turn, turnDirectory } from "@devtool/server/agent";
 import type { CodexOptions } from "./codex-options.ts";
+import { narrowRights, type SandboxMode, type TurnRights } from "./turn-rights.ts";
 
 const STRICTEST_FIRST = [ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO];
 
-type SandboxMode = "read-only" | "workspace-write";
-
 /** When Codex asks, and what its sandbox allows, by approval mode. No mode leaves the sandbox. */
-const SETTINGS: Readonly<Record<ApprovalMode, { approvalPolicy: string; sandbox: SandboxMode }>> = {
+const SETTINGS: Readonly<Record<ApprovalMode, Omit<TurnRights, "mode">>> = {
   [ApprovalMode.UNSPECIFIED]: { approvalPolicy: "untrusted", sandbox: "workspace-write" },
   [ApprovalMode.PLAN]: { approvalPolicy: "never", sandbox: "read-only" },
   [ApprovalMode.DEFAULT]: { approvalPolicy: "untrusted", sandbox: "workspace-write" },
@@ -41,6 +41,18 @@ export function threadSettings(options: CodexOptions, { settings, sessionSetting
   });
 }
 
+/** Returns the approval mode that the permission policy is told: that of the session, or of the turn if it has settings of its own. */
+export function permissionMode(options: CodexOptions, { task, prompt }: Pick<Turn, "task" | "prompt">): ApprovalMode {
+  if (prompt?.turnSettings) return turnRights(options, { task, prompt }).mode;
+  return task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+}
+
+/** Returns what Codex may do in a turn: what the session allows, narrowed by the settings of the turn. */
+function turnRights(options: CodexOptions, { task, prompt }: Pick<Turn, "task" | "prompt">): TurnRights {
+  const mode = stricterMode(options.approvalMode, task.sessionSettings?.approvalMode);
+  return narrowRights({ ...SETTINGS[mode], mode }, prompt?.turnSettings);
+}
+
 /**
  * Returns the parameters of `turn/start` for the next turn of a task. A loaded thread keeps those of its last turn, so each turn
  * names all of them.
@@ -50,12 +62,12 @@ export function threadSettings(options: CodexOptions, { settings, sessionSetting
  */
 export function turnSettings(
   options: CodexOptions,
-  { settings, sessionSettings }: Task,
+  { task, prompt }: Pick<Turn, "task" | "prompt">,
   opened: JsonObject,
 ): JsonObject {
-  const { approvalPolicy, sandbox } = SETTINGS[stricterMode(options.approvalMode, sessionSettings?.approvalMode)];
+  const { approvalPolicy, sandbox } = turnRights(options, { task, prompt });
   return defined({
-    cwd: settings?.workspacePath || undefined,
+    cwd: turnDirectory(task, prompt) || undefined,
     approvalPolicy,
     approvalsReviewer: "user",
     sandboxPolicy: sandboxPolicy(sandbox, opened),

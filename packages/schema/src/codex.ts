@@ -19,4 +19,5 @@ export {
   ReviewDecision,
   type Submission,
   SubmissionSchema,
+  type UserTurn,
 } from "./gen/devtool/codex/v1alpha/submission_pb.ts";

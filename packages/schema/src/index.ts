@@ -253,6 +253,12 @@ export {
   type TrustGrant,
   TrustGrantSchema,
 } from "./gen/devtool/v1alpha/trust_pb.ts";
+export {
+  ApprovalPolicy,
+  SandboxPolicy,
+  type TurnSettings,
+  TurnSettingsSchema,
+} from "./gen/devtool/v1alpha/turn_settings_pb.ts";
 export { assertJsonBudget, DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
 // Rules that clients and servers share
 export { takesMode } from "./output-mode.ts";

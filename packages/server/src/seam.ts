@@ -23,6 +23,7 @@ export { Confirmations } from "./agent/confirmations.ts";
 export { type FailureType, toolFailure } from "./agent/failure.ts";
 export { pageAddress } from "./agent/page-address.ts";
 export type { PermissionDecision, PermissionPolicy, PermissionRequest } from "./agent/permission.ts";
+export { turnDirectory } from "./agent/turn-directory.ts";
 export { Code, DevtoolError, type ErrorOptions, invalid, quoted } from "./errors.ts";
 export { failpoint } from "./failpoint.ts";
 export { isInside } from "./files/is-inside.ts";

@@ -51,7 +51,7 @@ async function respond(id: number, method: string, params: Json): Promise<void> 
       });
     case "thread/start":
     case "thread/fork":
-      return write({ id, result: { thread: startThread(), sandbox: sandboxOf(params) } });
+      return write({ id, result: { thread: startThread(), model: "gpt-own", sandbox: sandboxOf(params) } });
     case "thread/resume":
       if (!existsSync(threadFile(threadId))) return refuse(`no rollout found for thread id ${threadId}`);
       notify("thread/tokenUsage/updated", { threadId, turnId: "turn-of-before", tokenUsage: usage });

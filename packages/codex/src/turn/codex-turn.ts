@@ -38,6 +38,8 @@ export interface CodexTurnOptions {
   readonly answered: readonly AnsweredCall[];
   /** Returns the parameters of `turn/start` beside the thread and the input, for the mode that the session has now. */
   readonly settings: () => JsonObject;
+  /** Returns the approval mode that the permission policy is told. */
+  readonly approvalMode: () => ApprovalMode;
   readonly permission: PermissionPolicy | undefined;
   readonly now: () => Date;
 }
@@ -69,13 +71,14 @@ export class CodexTurn {
   constructor(options: CodexTurnOptions) {
     this.#options = options;
     this.#answered = options.answered;
-    const { turn, server, threadId, workspace, permission, now } = options;
+    const { turn, server, threadId, workspace, approvalMode, permission, now } = options;
     const calls = this.#calls;
     this.#items = new ItemStream({ calls, threadId, workspace, begin: (itemId, call) => this.#begin(itemId, call) });
     this.#questions = new Questions({
       turn,
       server,
       calls,
+      approvalMode,
       permission,
       changesOf: (itemId) => this.#items.changesOf(itemId),
       takeAnswer: (itemId) => this.#takeAnswer(itemId),

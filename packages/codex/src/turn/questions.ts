@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
-  ApprovalMode,
+  type ApprovalMode,
   confirmationsOf,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
@@ -41,6 +41,8 @@ export interface QuestionsOptions {
   readonly server: AppServer;
   readonly calls: CallBook;
   readonly changesOf: (itemId: string) => ProposedChanges;
+  /** Returns the approval mode of the turn, for `permission`. */
+  readonly approvalMode: () => ApprovalMode;
   /** Decides about calls before their user is asked. Undefined when the user decides about all. */
   readonly permission: PermissionPolicy | undefined;
   /** Takes the answer that the user gave to a call before a restart. Undefined when there is none. */
@@ -198,15 +200,15 @@ export class Questions {
 
   /** Decides about a call by the policy. The user decides where no rule does, and when the policy fails. */
   async #decide(key: string, { claim, coversMore }: CallApproval, signal: AbortSignal): Promise<PermissionDecision> {
-    const { permission, calls } = this.#options;
-    const { task } = this.#options.turn;
+    const { permission, calls, turn } = this.#options;
+    const { task } = turn;
     if (!permission) return ASK;
     const call = calls.find(key);
     const request = {
       ...claim,
       workspacePath: task.settings?.workspacePath ?? "",
       principal: task.principal,
-      approvalMode: task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED,
+      approvalMode: this.#options.approvalMode(),
       toolName: call?.toolName ?? "",
       title: call?.description ?? "",
       input: call?.inputParameters ?? {},

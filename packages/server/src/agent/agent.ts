@@ -5,6 +5,7 @@ import type {
   SlashCommand as SlashCommandDeclaration,
   Summary,
   Task,
+  TurnSettings,
   Usage,
 } from "@devtool/schema";
 import type { AgentExecutor } from "./agent-executor.ts";
@@ -127,6 +128,15 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
    * option is refused.
    */
   checkOptions?(options: Readonly<Record<string, string>>): void;
+
+  /**
+   * Checks the settings of a turn that a message starts. The agent finds them in `Turn.prompt.turnSettings`, follows them
+   * for that turn, as far as they narrow what the session allows, and asks `turnDirectory` where to work.
+   *
+   * Throws a `DevtoolError` for what the agent cannot follow: the message is refused, and nothing is stored. Default: every
+   * message with such settings is refused.
+   */
+  checkTurn?(settings: TurnSettings): void;
 
   /**
    * Lists the tools and MCP servers that a task can use now, for clients that request the list

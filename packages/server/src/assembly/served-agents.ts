@@ -1,4 +1,4 @@
-import { ApprovalMode, type SessionSettings, type Task } from "@devtool/schema";
+import { ApprovalMode, type SessionSettings, type Task, type TurnSettings } from "@devtool/schema";
 import type { About, Agent, AgentCommands, AgentOffers, AgentServices, OpenAgent } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
@@ -116,6 +116,19 @@ export class ServedAgents implements AsyncDisposable {
     const ids = Object.keys(settings.agentOptions).join(", ");
     const problem = `cannot be set: agent ${quoted(name)} has no options`;
     throw invalid("session_settings.agent_options", ids, problem, "leave them out");
+  }
+
+  /**
+   * Throws a `DevtoolError` when a message sets what holds for its turn alone, and the agent of its session cannot follow that.
+   *
+   * @param agent the agent's name as `resolve` returned it
+   */
+  assertTurn(agent: string, turn: TurnSettings): void {
+    const name = agent || this.#defaultName;
+    const opened = this.#opened.get(name);
+    if (opened?.checkTurn) return void opened.checkTurn(turn);
+    const problem = `cannot be followed: agent ${quoted(name)} has the settings of its session in every turn`;
+    throw invalid("message_settings.turn", "", problem, "leave them out, or set session_settings.approval_mode");
   }
 
   /** The description of each agent by name, when clients can choose; empty when there is one agent. */

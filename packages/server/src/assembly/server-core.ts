@@ -154,6 +154,7 @@ function createHandlers(
     assertMcpServers: (name, servers) => agents.assertMcpServers(name, servers),
     assertChange: (settings) => agents.assertChange(settings),
     assertOptions: (settings) => agents.assertOptions(settings),
+    assertTurn: (agent, turn) => agents.assertTurn(agent, turn),
   });
   const streams = new StreamLimit(limits.maxStreamsPerCaller);
   return guardedHandler({

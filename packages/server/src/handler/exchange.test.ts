@@ -92,6 +92,7 @@ function exchangesOf(registry: SessionRegistry, store: TaskStore): Exchanges {
       assertMcpServers: () => undefined,
       assertChange: () => undefined,
       assertOptions: () => undefined,
+      assertTurn: () => undefined,
     },
     ...{ workspace: import.meta.dirname, workspaceRoots: [import.meta.dirname] },
     nextId: () => `id${++count}`,

@@ -33,6 +33,7 @@ import {
   type SessionOptions,
   type Settings,
 } from "./session-settings.ts";
+import { assertTurn } from "./turn-settings.ts";
 
 /**
  * The part of a task's log that a message starts. It begins after a sequence, and ends with the first
@@ -168,6 +169,7 @@ export class Exchanges {
       throw invalid("session_settings.approval_mode", ApprovalMode[change] ?? "", problem, "send it with a message");
     }
     assertNoBrokenAnswers(message, session.task);
+    assertTurn(message, session.task, this.#options);
     const { delivery, clientLabel } = messageSettings ?? {};
     // A message that waits may follow others that change the mode, so the present one is kept with it, too.
     const approvalMode = request.sessionSettings?.approvalMode;
@@ -180,6 +182,7 @@ export class Exchanges {
     const session = await this.#findSession(origin.contextId, principal);
     const { settings, sessionSettings } = resolveSettings(origin.settings, session?.settings, this.#options);
     const { message, command } = opening;
+    if (message) assertTurn(message, { settings, sessionSettings }, this.#options);
     const created = create(TaskCreatedSchema, defined({ principal, message, command, settings, sessionSettings }));
     const place = {
       contextId: origin.contextId || nextId(),
@@ -247,13 +250,15 @@ function isSameMessage(one: Message, other: Message): boolean {
   return equals(MessageSchema, { ...one, ...ignored }, { ...other, ...ignored });
 }
 
-/** Returns a message of a conversation with the model and the agent's options that its request chooses (SESSION-4). */
-function withExchangeSettings(message: Message, { taskId, contextId, sessionSettings }: SendMessageRequest): Message {
+/** Returns a message of a conversation with the model, the agent's options and the settings of its turn that its request chooses (SESSION-4). */
+function withExchangeSettings(message: Message, request: SendMessageRequest): Message {
+  const { taskId, contextId, sessionSettings, messageSettings } = request;
   const agentOptions = taskId === "" ? {} : (sessionSettings?.agentOptions ?? {});
   const isFirst = taskId === "" && contextId === "";
   const model = message.model || (isFirst ? "" : (sessionSettings?.model ?? ""));
   assertName("model", model);
-  return { ...message, model, agentOptions };
+  const turnSettings = messageSettings?.turn;
+  return { ...message, model, agentOptions, ...(turnSettings && { turnSettings }) };
 }
 
 /** Returns a client's message in the form in which it is recorded. Throws `Code.InvalidArgument` for an invalid one. */
@@ -267,6 +272,9 @@ function validMessage(message: Message | undefined, maxParts: number): Message {
   if (parts.length === 0) throw invalid("message.parts", "", "is empty: a message needs at least one part");
   if (parts.length > maxParts) {
     throw invalid("message.parts", String(parts.length), `are too many: limit is ${maxParts}`);
+  }
+  if (message.turnSettings) {
+    throw invalid("message.turn_settings", "", "is the server's", "send them as message_settings.turn");
   }
   assertName("message.message_id", messageId);
   assertName("model", message.model);

@@ -64,6 +64,7 @@ describe("the workspace of a session (SESSION-1)", () => {
       assertMcpServers: () => undefined,
       assertChange: () => undefined,
       assertOptions: () => undefined,
+      assertTurn: () => undefined,
       ...options,
     };
     const { settings } = resolveSettings({ settings: create(AgentSettingsSchema, { workspacePath }) }, undefined, all);

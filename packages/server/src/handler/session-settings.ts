@@ -9,6 +9,7 @@ import {
   type SessionSettings,
   SessionSettingsSchema,
   type TaskCreated,
+  type TurnSettings,
 } from "@devtool/schema";
 import { invalid, quoted } from "../errors.ts";
 import { isInside } from "../files/is-inside.ts";
@@ -36,6 +37,8 @@ export interface SessionOptions {
   readonly assertChange: (settings: SessionSettings) => void;
   /** Throws a `DevtoolError` when a message sets options that its agent does not have, or that clients may not set. */
   readonly assertOptions: (settings: SessionSettings) => void;
+  /** Throws a `DevtoolError` when the agent, given by name, cannot follow settings of one turn. */
+  readonly assertTurn: (agent: string, turn: TurnSettings) => void;
 }
 
 /** The settings of a session: of the first task of a context, and shared by all of its tasks. */

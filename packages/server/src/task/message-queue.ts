@@ -16,6 +16,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
+import { isPrompt } from "../agent/turn-news.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import type { LogEntry } from "./event-log.ts";
 import type { Incoming } from "./task-handle.ts";
@@ -28,6 +29,11 @@ export function mustWait(task: Task, message: Message): boolean {
   if (confirmationsOf(message).length > 0) return false;
   const isAtRest = isTerminal(task.state) || isInterrupted(task.state);
   return !isAtRest || awaitedToolCalls(task).length > 0;
+}
+
+/** Whether the turn of a task has settings of its own (`Message.turnSettings`). Nothing steers it, so they hold to its end. */
+export function hasOwnTurn({ history }: Task): boolean {
+  return history.findLast(isPrompt)?.turnSettings !== undefined;
 }
 
 /**

@@ -28,6 +28,7 @@ import type { EventLog, LogEntry } from "./event-log.ts";
 import {
   changedMode,
   continuesWithQueue,
+  hasOwnTurn,
   mustWait,
   queuedEntry,
   takenEntry,
@@ -150,7 +151,8 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     const { message, delivery, activateExtension, clientLabel, approvalMode, entry } = incoming;
     if (this.#isStopping) throw this.log.failure ?? stopping();
     const answered = callEntries(this.task, answeredCalls(this.task, message, clientLabel));
-    const steers = delivery === MessageDelivery.STEER && this.#executor.takesSteering;
+    const mayBeSteered = this.#executor.takesSteering === true && !hasOwnTurn(this.task);
+    const steers = delivery === MessageDelivery.STEER && mayBeSteered && !message.turnSettings;
     const queued = mustWait(this.task, message)
       ? queuedEntry(this.task, { message, approvalMode }, steers ? MessageDelivery.STEER : MessageDelivery.QUEUE)
       : undefined;

@@ -4,7 +4,7 @@ import { Confirmations } from "../agent/confirmations.ts";
 import type { AgentSessions } from "../store/agent-sessions.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { createTurn } from "./live-turn.ts";
-import { takenEntry } from "./message-queue.ts";
+import { hasOwnTurn, takenEntry } from "./message-queue.ts";
 import { beginSessionTurn } from "./session-turn.ts";
 import { CANCELED, endEntry, stateEntry } from "./turn-entries.ts";
 import type { TurnRecorder } from "./turn-recorder.ts";
@@ -139,7 +139,7 @@ export class TurnRunner implements AsyncDisposable {
   #takeSteering(): void {
     const { log, recorder } = this.#options;
     const messages = log.task.queuedMessages.filter(({ delivery }) => delivery === MessageDelivery.STEER);
-    if (messages.length === 0) return;
+    if (messages.length === 0 || hasOwnTurn(log.task)) return;
     recorder.append(messages.map((each) => takenEntry(log.task, each))).catch(() => undefined);
   }
 }

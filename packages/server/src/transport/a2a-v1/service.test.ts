@@ -119,6 +119,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     assertMcpServers: () => undefined,
     assertChange: () => undefined,
     assertOptions: () => undefined,
+    assertTurn: () => undefined,
   });
   const streams = new StreamLimit(10);
   return {

@@ -22,6 +22,7 @@ const FIELDS: Readonly<Record<string, string>> = {
 export const OPS: Readonly<Record<NonNullable<OpCase>, string>> = {
   configureSession: "configure_session",
   userInput: "user_input",
+  userTurn: "user_turn",
   interrupt: "interrupt",
   execApproval: "exec_approval",
   patchApproval: "patch_approval",
@@ -38,7 +39,14 @@ export function inClientsWords(reason: unknown, op: OpCase): unknown {
     decision: "decision",
     shown_digest: "shown_digest",
   };
-  const inOp = Object.entries(ofOp).map(([field, own]) => [field, `${name}.${own}`]);
+  const ofTurn = {
+    "message.parts": "items",
+    model: "model",
+    "message_settings.turn.working_directory": "cwd",
+    "message_settings.turn.approval_policy": "approval_policy",
+    "message_settings.turn.sandbox_policy": "sandbox_policy",
+  };
+  const inOp = Object.entries(op === "userTurn" ? ofTurn : ofOp).map(([field, own]) => [field, `${name}.${own}`]);
   return withFieldNames(reason, { ...FIELDS, ...Object.fromEntries(inOp) });
 }
 

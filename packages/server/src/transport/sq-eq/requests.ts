@@ -6,30 +6,44 @@ import {
   type SendMessageRequest,
   SendMessageRequestSchema,
   type Task,
+  type TurnSettingsSchema,
 } from "@devtool/schema";
-import { type ConfigureSession, type InputItem, ReviewDecision } from "@devtool/schema/codex";
+import {
+  type ConfigureSession,
+  type InputItem,
+  ReviewDecision,
+  type Submission,
+  type UserTurn,
+} from "@devtool/schema/codex";
 import { Code, DevtoolError, invalid, quoted } from "../../errors.ts";
 import { OPS } from "./errors.ts";
 import { type Answer, answerTo, OPTIONS } from "./question.ts";
+
+/** An operation that gives the agent input. */
+export type Input = Extract<Submission["op"], { readonly case: "userInput" | "userTurn" }>;
 
 type PartInit = MessageInitShape<typeof PartSchema>;
 
 /** Returns the request that gives a session input. An empty task id begins the session with its configuration. */
 export function inputRequest(
   id: string,
-  items: readonly InputItem[],
+  op: Input,
   taskId: string,
   { cwd = "", model = "", agent = "" }: Partial<ConfigureSession> = {},
 ): SendMessageRequest {
-  const parts = items.map(partOf);
+  const parts = op.value.items.map((item, index) => partOf(item, `${OPS[op.case]}.items[${index}]`));
   const session = taskId === "" ? { settings: { workspacePath: cwd }, sessionSettings: { model, agent } } : {};
   return create(SendMessageRequestSchema, {
-    message: { messageId: id, parts },
+    message: { messageId: id, parts, model: op.case === "userTurn" ? op.value.model : "" },
     taskId,
-    messageSettings: { delivery: MessageDelivery.STEER },
+    messageSettings: op.case === "userTurn" ? { turn: turnOf(op.value) } : { delivery: MessageDelivery.STEER },
     returnImmediately: true,
     ...session,
   });
+}
+
+function turnOf({ cwd, approvalPolicy, sandboxPolicy }: UserTurn): MessageInitShape<typeof TurnSettingsSchema> {
+  return { workingDirectory: cwd, approvalPolicy, sandboxPolicy };
 }
 
 /** Returns the request that answers a question of a task. Throws for an answer of another kind than the question. */
@@ -65,7 +79,7 @@ function optionOf(decision: ReviewDecision): string {
   throw invalid("decision", ReviewDecision[decision] ?? String(decision), "is not a decision");
 }
 
-function partOf({ content }: InputItem, index: number): PartInit {
+function partOf({ content }: InputItem, field: string): PartInit {
   switch (content.case) {
     case "text":
       return { content };
@@ -74,7 +88,7 @@ function partOf({ content }: InputItem, index: number): PartInit {
       return { content: { case: "file", value: { mediaType, source: { case: "bytes", value: data } } } };
     }
     case undefined:
-      throw invalid(`user_input.items[${index}]`, "", "is empty");
+      throw invalid(field, "", "is empty");
     default:
       return content satisfies never;
   }

@@ -129,7 +129,8 @@ export class SessionStream {
       if (id === "") throw invalid("id", "", "is missing", "choose an id that is new for each submission");
       switch (op.case) {
         case "userInput":
-          return await this.#send(inputRequest(id, op.value.items, this.#taskId, this.#configuration));
+        case "userTurn":
+          return await this.#send(inputRequest(id, op, this.#taskId, this.#configuration));
         case "execApproval":
         case "patchApproval":
         case "userInputAnswer":

@@ -6,13 +6,15 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { MessageDelivery, MessageDeliveryJson } from "./task_pb.ts";
 import { file_devtool_v1alpha_task } from "./task_pb.ts";
+import type { TurnSettings, TurnSettingsJson } from "./turn_settings_pb.ts";
+import { file_devtool_v1alpha_turn_settings } from "./turn_settings_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/v1alpha/message_settings.proto.
  */
 export const file_devtool_v1alpha_message_settings: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvbWVzc2FnZV9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIlsKD01lc3NhZ2VTZXR0aW5ncxIyCghkZWxpdmVyeRgBIAEoDjIgLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlRGVsaXZlcnkSFAoMY2xpZW50X2xhYmVsGAIgASgJYgZwcm90bzM", [file_devtool_v1alpha_task]);
+  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvbWVzc2FnZV9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIogBCg9NZXNzYWdlU2V0dGluZ3MSMgoIZGVsaXZlcnkYASABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5EhQKDGNsaWVudF9sYWJlbBgCIAEoCRIrCgR0dXJuGAMgASgLMh0uZGV2dG9vbC52MWFscGhhLlR1cm5TZXR0aW5nc2IGcHJvdG8z", [file_devtool_v1alpha_task, file_devtool_v1alpha_turn_settings]);
 
 /**
  * Settings of one message that the RFC does not have.
@@ -40,6 +42,19 @@ export type MessageSettings = Message<"devtool.v1alpha.MessageSettings"> & {
    * @generated from field: string client_label = 2;
    */
   clientLabel: string;
+
+  /**
+   * Settings of the turn that the message starts, and of no other. Unset starts
+   * a turn with the settings of its session.
+   *
+   * A message with them starts a turn of its own: it waits while the agent works,
+   * also with STEER, and messages that steer wait until the turn has ended. An
+   * answer to a tool call cannot have them. An agent that cannot follow them
+   * refuses the message with INVALID_ARGUMENT.
+   *
+   * @generated from field: devtool.v1alpha.TurnSettings turn = 3;
+   */
+  turn?: TurnSettings | undefined;
 };
 
 /**
@@ -68,6 +83,19 @@ export type MessageSettingsJson = {
    * @generated from field: string client_label = 2;
    */
   clientLabel?: string;
+
+  /**
+   * Settings of the turn that the message starts, and of no other. Unset starts
+   * a turn with the settings of its session.
+   *
+   * A message with them starts a turn of its own: it waits while the agent works,
+   * also with STEER, and messages that steer wait until the turn has ended. An
+   * answer to a tool call cannot have them. An agent that cannot follow them
+   * refuses the message with INVALID_ARGUMENT.
+   *
+   * @generated from field: devtool.v1alpha.TurnSettings turn = 3;
+   */
+  turn?: TurnSettingsJson;
 };
 
 /**

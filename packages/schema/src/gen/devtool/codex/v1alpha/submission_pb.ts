@@ -4,13 +4,15 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { ApprovalPolicy, ApprovalPolicyJson, SandboxPolicy, SandboxPolicyJson } from "../../v1alpha/turn_settings_pb.ts";
+import { file_devtool_v1alpha_turn_settings } from "../../v1alpha/turn_settings_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/codex/v1alpha/submission.proto.
  */
 export const file_devtool_codex_v1alpha_submission: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL2NvZGV4L3YxYWxwaGEvc3VibWlzc2lvbi5wcm90bxIVZGV2dG9vbC5jb2RleC52MWFscGhhIssDCgpTdWJtaXNzaW9uEgoKAmlkGAEgASgJEkQKEWNvbmZpZ3VyZV9zZXNzaW9uGAIgASgLMicuZGV2dG9vbC5jb2RleC52MWFscGhhLkNvbmZpZ3VyZVNlc3Npb25IABI2Cgp1c2VyX2lucHV0GAMgASgLMiAuZGV2dG9vbC5jb2RleC52MWFscGhhLlVzZXJJbnB1dEgAEjUKCWludGVycnVwdBgEIAEoCzIgLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbnRlcnJ1cHRIABI8Cg1leGVjX2FwcHJvdmFsGAUgASgLMiMuZGV2dG9vbC5jb2RleC52MWFscGhhLkV4ZWNBcHByb3ZhbEgAEj4KDnBhdGNoX2FwcHJvdmFsGAYgASgLMiQuZGV2dG9vbC5jb2RleC52MWFscGhhLlBhdGNoQXBwcm92YWxIABJDChF1c2VyX2lucHV0X2Fuc3dlchgHIAEoCzImLmRldnRvb2wuY29kZXgudjFhbHBoYS5Vc2VySW5wdXRBbnN3ZXJIABIzCghzaHV0ZG93bhgIIAEoCzIfLmRldnRvb2wuY29kZXgudjFhbHBoYS5TaHV0ZG93bkgAQgQKAm9wImcKEENvbmZpZ3VyZVNlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRILCgNjd2QYAiABKAkSDQoFbW9kZWwYAyABKAkSDQoFYWdlbnQYBCABKAkSFAoMcmVzdW1lX2FmdGVyGAUgASgJIjwKCVVzZXJJbnB1dBIvCgVpdGVtcxgBIAMoCzIgLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbnB1dEl0ZW0iVQoJSW5wdXRJdGVtEg4KBHRleHQYASABKAlIABItCgVpbWFnZRgCIAEoCzIcLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbWFnZUgAQgkKB2NvbnRlbnQiKQoFSW1hZ2USEgoKbWVkaWFfdHlwZRgBIAEoCRIMCgRkYXRhGAIgASgMIgsKCUludGVycnVwdCJuCgxFeGVjQXBwcm92YWwSDwoHY2FsbF9pZBgBIAEoCRI3CghkZWNpc2lvbhgCIAEoDjIlLmRldnRvb2wuY29kZXgudjFhbHBoYS5SZXZpZXdEZWNpc2lvbhIUCgxzaG93bl9kaWdlc3QYAyABKAwibwoNUGF0Y2hBcHByb3ZhbBIPCgdjYWxsX2lkGAEgASgJEjcKCGRlY2lzaW9uGAIgASgOMiUuZGV2dG9vbC5jb2RleC52MWFscGhhLlJldmlld0RlY2lzaW9uEhQKDHNob3duX2RpZ2VzdBgDIAEoDCJZCg9Vc2VySW5wdXRBbnN3ZXISDwoHY2FsbF9pZBgBIAEoCRIRCglvcHRpb25faWQYAiABKAkSDAoEdGV4dBgDIAEoCRIUCgxzaG93bl9kaWdlc3QYBCABKAwiCgoIU2h1dGRvd24qsAEKDlJldmlld0RlY2lzaW9uEh8KG1JFVklFV19ERUNJU0lPTl9VTlNQRUNJRklFRBAAEhwKGFJFVklFV19ERUNJU0lPTl9BUFBST1ZFRBABEigKJFJFVklFV19ERUNJU0lPTl9BUFBST1ZFRF9GT1JfU0VTU0lPThACEhoKFlJFVklFV19ERUNJU0lPTl9ERU5JRUQQAxIZChVSRVZJRVdfREVDSVNJT05fQUJPUlQQBGIGcHJvdG8z");
+  fileDesc("CiZkZXZ0b29sL2NvZGV4L3YxYWxwaGEvc3VibWlzc2lvbi5wcm90bxIVZGV2dG9vbC5jb2RleC52MWFscGhhIoEECgpTdWJtaXNzaW9uEgoKAmlkGAEgASgJEkQKEWNvbmZpZ3VyZV9zZXNzaW9uGAIgASgLMicuZGV2dG9vbC5jb2RleC52MWFscGhhLkNvbmZpZ3VyZVNlc3Npb25IABI2Cgp1c2VyX2lucHV0GAMgASgLMiAuZGV2dG9vbC5jb2RleC52MWFscGhhLlVzZXJJbnB1dEgAEjUKCWludGVycnVwdBgEIAEoCzIgLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbnRlcnJ1cHRIABI8Cg1leGVjX2FwcHJvdmFsGAUgASgLMiMuZGV2dG9vbC5jb2RleC52MWFscGhhLkV4ZWNBcHByb3ZhbEgAEj4KDnBhdGNoX2FwcHJvdmFsGAYgASgLMiQuZGV2dG9vbC5jb2RleC52MWFscGhhLlBhdGNoQXBwcm92YWxIABJDChF1c2VyX2lucHV0X2Fuc3dlchgHIAEoCzImLmRldnRvb2wuY29kZXgudjFhbHBoYS5Vc2VySW5wdXRBbnN3ZXJIABIzCghzaHV0ZG93bhgIIAEoCzIfLmRldnRvb2wuY29kZXgudjFhbHBoYS5TaHV0ZG93bkgAEjQKCXVzZXJfdHVybhgJIAEoCzIfLmRldnRvb2wuY29kZXgudjFhbHBoYS5Vc2VyVHVybkgAQgQKAm9wImcKEENvbmZpZ3VyZVNlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRILCgNjd2QYAiABKAkSDQoFbW9kZWwYAyABKAkSDQoFYWdlbnQYBCABKAkSFAoMcmVzdW1lX2FmdGVyGAUgASgJIjwKCVVzZXJJbnB1dBIvCgVpdGVtcxgBIAMoCzIgLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbnB1dEl0ZW0iyQEKCFVzZXJUdXJuEi8KBWl0ZW1zGAEgAygLMiAuZGV2dG9vbC5jb2RleC52MWFscGhhLklucHV0SXRlbRILCgNjd2QYAiABKAkSOAoPYXBwcm92YWxfcG9saWN5GAMgASgOMh8uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsUG9saWN5EjYKDnNhbmRib3hfcG9saWN5GAQgASgOMh4uZGV2dG9vbC52MWFscGhhLlNhbmRib3hQb2xpY3kSDQoFbW9kZWwYBSABKAkiVQoJSW5wdXRJdGVtEg4KBHRleHQYASABKAlIABItCgVpbWFnZRgCIAEoCzIcLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbWFnZUgAQgkKB2NvbnRlbnQiKQoFSW1hZ2USEgoKbWVkaWFfdHlwZRgBIAEoCRIMCgRkYXRhGAIgASgMIgsKCUludGVycnVwdCJuCgxFeGVjQXBwcm92YWwSDwoHY2FsbF9pZBgBIAEoCRI3CghkZWNpc2lvbhgCIAEoDjIlLmRldnRvb2wuY29kZXgudjFhbHBoYS5SZXZpZXdEZWNpc2lvbhIUCgxzaG93bl9kaWdlc3QYAyABKAwibwoNUGF0Y2hBcHByb3ZhbBIPCgdjYWxsX2lkGAEgASgJEjcKCGRlY2lzaW9uGAIgASgOMiUuZGV2dG9vbC5jb2RleC52MWFscGhhLlJldmlld0RlY2lzaW9uEhQKDHNob3duX2RpZ2VzdBgDIAEoDCJZCg9Vc2VySW5wdXRBbnN3ZXISDwoHY2FsbF9pZBgBIAEoCRIRCglvcHRpb25faWQYAiABKAkSDAoEdGV4dBgDIAEoCRIUCgxzaG93bl9kaWdlc3QYBCABKAwiCgoIU2h1dGRvd24qsAEKDlJldmlld0RlY2lzaW9uEh8KG1JFVklFV19ERUNJU0lPTl9VTlNQRUNJRklFRBAAEhwKGFJFVklFV19ERUNJU0lPTl9BUFBST1ZFRBABEigKJFJFVklFV19ERUNJU0lPTl9BUFBST1ZFRF9GT1JfU0VTU0lPThACEhoKFlJFVklFV19ERUNJU0lPTl9ERU5JRUQQAxIZChVSRVZJRVdfREVDSVNJT05fQUJPUlQQBGIGcHJvdG8z", [file_devtool_v1alpha_turn_settings]);
 
 /**
  * What a client wants of a session.
@@ -91,6 +93,15 @@ export type Submission = Message<"devtool.codex.v1alpha.Submission"> & {
      */
     value: Shutdown;
     case: "shutdown";
+  } | {
+    /**
+     * Begins a turn with settings of its own. It waits while another turn runs,
+     * and while it runs itself, user input waits.
+     *
+     * @generated from field: devtool.codex.v1alpha.UserTurn user_turn = 9;
+     */
+    value: UserTurn;
+    case: "userTurn";
   } | { case: undefined; value?: undefined };
 };
 
@@ -160,6 +171,14 @@ export type SubmissionJson = {
    * @generated from field: devtool.codex.v1alpha.Shutdown shutdown = 8;
    */
   shutdown?: ShutdownJson;
+
+  /**
+   * Begins a turn with settings of its own. It waits while another turn runs,
+   * and while it runs itself, user input waits.
+   *
+   * @generated from field: devtool.codex.v1alpha.UserTurn user_turn = 9;
+   */
+  userTurn?: UserTurnJson;
 };
 
 /**
@@ -306,6 +325,103 @@ export const UserInputSchema: GenMessage<UserInput, {jsonType: UserInputJson}> =
   messageDesc(file_devtool_codex_v1alpha_submission, 2);
 
 /**
+ * Input for the agent that begins a turn, and what holds for that turn alone. Its
+ * settings narrow what the session allows: what is wider has no effect.
+ *
+ * @generated from message devtool.codex.v1alpha.UserTurn
+ */
+export type UserTurn = Message<"devtool.codex.v1alpha.UserTurn"> & {
+  /**
+   * The items, at least one.
+   *
+   * @generated from field: repeated devtool.codex.v1alpha.InputItem items = 1;
+   */
+  items: InputItem[];
+
+  /**
+   * The directory of the turn: the absolute path of a directory in that of the
+   * session. Empty uses that of the session.
+   *
+   * @generated from field: string cwd = 2;
+   */
+  cwd: string;
+
+  /**
+   * When the agent asks. Unspecified asks as the session does.
+   *
+   * @generated from field: devtool.v1alpha.ApprovalPolicy approval_policy = 3;
+   */
+  approvalPolicy: ApprovalPolicy;
+
+  /**
+   * What commands may do without approval. Unspecified allows what the session
+   * does.
+   *
+   * @generated from field: devtool.v1alpha.SandboxPolicy sandbox_policy = 4;
+   */
+  sandboxPolicy: SandboxPolicy;
+
+  /**
+   * The model of the turn. Empty uses that of the session.
+   *
+   * @generated from field: string model = 5;
+   */
+  model: string;
+};
+
+/**
+ * Input for the agent that begins a turn, and what holds for that turn alone. Its
+ * settings narrow what the session allows: what is wider has no effect.
+ *
+ * @generated from message devtool.codex.v1alpha.UserTurn
+ */
+export type UserTurnJson = {
+  /**
+   * The items, at least one.
+   *
+   * @generated from field: repeated devtool.codex.v1alpha.InputItem items = 1;
+   */
+  items?: InputItemJson[];
+
+  /**
+   * The directory of the turn: the absolute path of a directory in that of the
+   * session. Empty uses that of the session.
+   *
+   * @generated from field: string cwd = 2;
+   */
+  cwd?: string;
+
+  /**
+   * When the agent asks. Unspecified asks as the session does.
+   *
+   * @generated from field: devtool.v1alpha.ApprovalPolicy approval_policy = 3;
+   */
+  approvalPolicy?: ApprovalPolicyJson;
+
+  /**
+   * What commands may do without approval. Unspecified allows what the session
+   * does.
+   *
+   * @generated from field: devtool.v1alpha.SandboxPolicy sandbox_policy = 4;
+   */
+  sandboxPolicy?: SandboxPolicyJson;
+
+  /**
+   * The model of the turn. Empty uses that of the session.
+   *
+   * @generated from field: string model = 5;
+   */
+  model?: string;
+};
+
+/**
+ * Describes the message devtool.codex.v1alpha.UserTurn.
+ * Use `create(UserTurnSchema)` to create a new message.
+ */
+export const UserTurnSchema: GenMessage<UserTurn, {jsonType: UserTurnJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_codex_v1alpha_submission, 3);
+
+/**
  * One piece of input.
  *
  * @generated from message devtool.codex.v1alpha.InputItem
@@ -361,7 +477,7 @@ export type InputItemJson = {
  * Use `create(InputItemSchema)` to create a new message.
  */
 export const InputItemSchema: GenMessage<InputItem, {jsonType: InputItemJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_codex_v1alpha_submission, 3);
+  messageDesc(file_devtool_codex_v1alpha_submission, 4);
 
 /**
  * An image.
@@ -410,7 +526,7 @@ export type ImageJson = {
  * Use `create(ImageSchema)` to create a new message.
  */
 export const ImageSchema: GenMessage<Image, {jsonType: ImageJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_codex_v1alpha_submission, 4);
+  messageDesc(file_devtool_codex_v1alpha_submission, 5);
 
 /**
  * Stops the turn that is running.
@@ -433,7 +549,7 @@ export type InterruptJson = {
  * Use `create(InterruptSchema)` to create a new message.
  */
 export const InterruptSchema: GenMessage<Interrupt, {jsonType: InterruptJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_codex_v1alpha_submission, 5);
+  messageDesc(file_devtool_codex_v1alpha_submission, 6);
 
 /**
  * Answers the question whether a command may run.
@@ -500,7 +616,7 @@ export type ExecApprovalJson = {
  * Use `create(ExecApprovalSchema)` to create a new message.
  */
 export const ExecApprovalSchema: GenMessage<ExecApproval, {jsonType: ExecApprovalJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_codex_v1alpha_submission, 6);
+  messageDesc(file_devtool_codex_v1alpha_submission, 7);
 
 /**
  * Answers the question whether files may change.
@@ -567,7 +683,7 @@ export type PatchApprovalJson = {
  * Use `create(PatchApprovalSchema)` to create a new message.
  */
 export const PatchApprovalSchema: GenMessage<PatchApproval, {jsonType: PatchApprovalJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_codex_v1alpha_submission, 7);
+  messageDesc(file_devtool_codex_v1alpha_submission, 8);
 
 /**
  * Answers a question to the user that is about neither a command nor a change.
@@ -648,7 +764,7 @@ export type UserInputAnswerJson = {
  * Use `create(UserInputAnswerSchema)` to create a new message.
  */
 export const UserInputAnswerSchema: GenMessage<UserInputAnswer, {jsonType: UserInputAnswerJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_codex_v1alpha_submission, 8);
+  messageDesc(file_devtool_codex_v1alpha_submission, 9);
 
 /**
  * Ends the stream.
@@ -671,7 +787,7 @@ export type ShutdownJson = {
  * Use `create(ShutdownSchema)` to create a new message.
  */
 export const ShutdownSchema: GenMessage<Shutdown, {jsonType: ShutdownJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_codex_v1alpha_submission, 9);
+  messageDesc(file_devtool_codex_v1alpha_submission, 10);
 
 /**
  * The decision of the user about a call. Which of them a question accepts is in
