@@ -55,7 +55,9 @@ const generated = join("packages", "schema", "src", "gen");
 step("generated code is fresh", "diff", ["-r", join(scratch, generated), generated]);
 step("phrases", "node", ["scripts/phrases.ts"]);
 step("types", "tsc", ["-p", "tsconfig.json"]);
-step("types of a web page", "tsc", ["-p", "examples/browser", "--customConditions", "@devtool/source"]);
+for (const page of ["examples/browser", "examples/react"]) {
+  step(`types of ${page}`, "tsc", ["-p", page, "--customConditions", "@devtool/source"]);
+}
 checkWorkflows();
 step("build", "turbo", ["run", "build", "--output-logs=errors-only"]);
 for (const name of readdirSync(join(root, "packages"))) {

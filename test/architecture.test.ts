@@ -150,6 +150,11 @@ describe("the house", () => {
     },
     { what: "the clock beside the entry", file: file("server-options.ts", "const now = Date.now();"), rule: "ambient" },
     {
+      what: "hooks that know what they are rendered with",
+      file: { path: "packages/react/src/x.ts", text: 'import { createRoot } from "react-dom/client";' },
+      rule: "packages",
+    },
+    {
       what: "a schema that needs Node",
       file: { path: "packages/schema/src/x.ts", text: 'import { a } from "node:fs";' },
       rule: "packages",

@@ -5,12 +5,12 @@ import { gzipSync } from "node:zlib";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import { AgentListService, AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import { A2AService } from "@devtool/schema/a2a-v1";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-const SERVICES = [TaskService, SlashCommandService, PushService, AuditService, A2AService];
+const SERVICES = [TaskService, SlashCommandService, PushService, AuditService, AgentListService, A2AService];
 const METHODS: readonly DescMethod[] = SERVICES.flatMap(({ methods }) => methods);
 const CHANGING = METHODS.filter(
   ({ idempotency, methodKind }) =>

@@ -12,7 +12,15 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { AuditService, PushService, SlashCommandService, type Task, TaskService, TaskState } from "@devtool/schema";
+import {
+  AgentListService,
+  AuditService,
+  PushService,
+  SlashCommandService,
+  type Task,
+  TaskService,
+  TaskState,
+} from "@devtool/schema";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -21,7 +29,15 @@ import { createIssuer, type Issuer } from "./auth/issuer.ts";
 import { canName, type Names, requestNaming } from "./isolation/request.ts";
 
 const signal = AbortSignal.timeout(300_000);
-const SERVICES = [TaskService, SlashCommandService, PushService, AuditService, A2AService, MessageQueueService];
+const SERVICES = [
+  TaskService,
+  SlashCommandService,
+  PushService,
+  AuditService,
+  AgentListService,
+  A2AService,
+  MessageQueueService,
+];
 const METHODS: readonly DescMethod[] = SERVICES.flatMap(({ methods }) => methods);
 const MISSING: Names = { taskId: "00000000-0000-4000-8000-000000000000", contextId: "no-such-context" };
 

@@ -24,6 +24,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const PUBLISHED = [
   "schema",
   "client",
+  "react",
   "server",
   "policy",
   "sandbox",
@@ -163,6 +164,26 @@ describe.skipIf(LEFT_TO_CI !== "")(`the packed packages in a project of somebody
       expect(await runExample(project, ["policy-only/main.ts"])).toMatch(/^ok$/m);
     });
 
+    it.skipIf(CHROMIUM === undefined)("react (skipped without Chromium)", async () => {
+      const directory = join(project.directory, "examples/react");
+      const script = await bundlePage(join(directory, "page.tsx"));
+      await using site = await serveFiles({
+        "/": { type: "text/html", text: await readFile(join(directory, "index.html"), "utf8") },
+        "/page.js": { type: "text/javascript", text: script },
+      });
+      const workspace = await mkdtemp(join(scratch, "react-"));
+      await using server = await serveCodingAgent({ workspace, allowedOrigins: [site.origin] });
+      await using browser = await launch();
+      const page = await browser.newPage();
+      await page.goto(`${site.origin}/#url=${server.url}&token=${server.token}`);
+      await page.fill("textarea[name=prompt]", "write react.txt proposed\ntext Written.");
+      await page.click("text=Send");
+      await page.fill("fieldset textarea", "changed");
+      await page.click("button[value=proceed_once]");
+      await page.waitForSelector("p.text:has-text('Written.')");
+      expect(await readFile(join(workspace, "react.txt"), "utf8")).toBe("changed");
+    });
+
     it.skipIf(CHROMIUM === undefined)("browser (skipped without Chromium)", async () => {
       const directory = join(project.directory, "examples/browser");
       const script = await bundlePage(join(directory, "page.ts"));
@@ -250,7 +271,7 @@ describe.skipIf(LEFT_TO_CI !== "")(`the packed packages in a project of somebody
 
 /** A project with all packages of ours. */
 async function createProject(): Promise<PackedProject> {
-  const transports = ["@connectrpc/connect-node", "@connectrpc/connect-web"];
-  const { dependencies } = JSON.parse(await readFile(join(root, "packages/client/package.json"), "utf8"));
-  return PackedProject.install(transports.map((name) => `${name}@${dependencies["@connectrpc/connect"]}`));
+  const { devDependencies } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+  const others = ["@connectrpc/connect-node", "@connectrpc/connect-web", "react", "react-dom"];
+  return PackedProject.install(others.map((name) => `${name}@${devDependencies[name]}`));
 }

@@ -42,6 +42,12 @@ export const SECTIONS: readonly Section[] = [
     files: paths("devtool/v1alpha", "push_service"),
   },
   {
+    title: "Agents and browsers",
+    about: "The services that list agents, and that give a web browser access to the server.",
+    names: "lowerCamelCase",
+    files: paths("devtool/v1alpha", "agent_list_service", "browser_access_service"),
+  },
+  {
     title: "Audit log",
     about: "The service that reads the audit log.",
     names: "lowerCamelCase",

@@ -89,6 +89,8 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
       /^jose$/,
     ],
   ],
+  // Hooks render nothing of their own: neither the DOM nor a terminal.
+  ["react", [/^@devtool\/(schema|client)$/, /^@bufbuild\/protobuf$/, /^@connectrpc\/connect$/, /^react$/]],
   ...["fake-gemini", "fake-model"].map((name): [string, RegExp[]] => [
     name,
     [/^@devtool\/(coding-agent\/script|schema\/json|fake-model)$/, /^node:/],

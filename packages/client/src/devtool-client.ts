@@ -1,8 +1,8 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
-import { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import { AgentListService, AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
 
 /**
- * The generated clients of an agent server, one for each service. All four share one transport.
+ * The generated clients of an agent server, one for each service. All share one transport.
  */
 export interface DevtoolClient {
   /**
@@ -21,6 +21,10 @@ export interface DevtoolClient {
    * Reads the audit log. Only devtool's own server has it, over Connect and gRPC.
    */
   readonly audit: Client<typeof AuditService>;
+  /**
+   * Lists the agents that sessions can choose. Only devtool's own server has it, over Connect and gRPC.
+   */
+  readonly agents: Client<typeof AgentListService>;
 }
 
 /**
@@ -43,5 +47,6 @@ export function createDevtoolClient(transport: Transport): DevtoolClient {
     commands: createClient(SlashCommandService, transport),
     push: createClient(PushService, transport),
     audit: createClient(AuditService, transport),
+    agents: createClient(AgentListService, transport),
   };
 }

@@ -12,7 +12,7 @@ export { type ExchangeOptions, observeTask, streamMessage, subscribeTask } from 
 export type { ResumeOptions } from "./resume.ts";
 export type { PlanStep } from "./view/plan.ts";
 export type { Schedule } from "./view/schedule.ts";
-export type { NewSession } from "./view/send-request.ts";
+export type { MessageContent, NewSession } from "./view/send-request.ts";
 export {
   createSessionList,
   type SessionFilter,

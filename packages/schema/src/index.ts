@@ -67,6 +67,13 @@ export {
   ToolOutputSchema,
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 // Our services and events: devtool.v1alpha
+export {
+  AgentListService,
+  type ListAgentsResponse,
+  ListAgentsResponseSchema,
+  type ListedAgent,
+  ListedAgentSchema,
+} from "./gen/devtool/v1alpha/agent_list_service_pb.ts";
 export { AuditAction, type AuditRecord, AuditRecordSchema, AuditService } from "./gen/devtool/v1alpha/audit_pb.ts";
 export {
   type AuthenticationConfig,
@@ -77,6 +84,14 @@ export {
   type TlsConfig,
   TlsConfigSchema,
 } from "./gen/devtool/v1alpha/authentication_pb.ts";
+export {
+  BrowserAccessService,
+  type BrowserSession,
+  BrowserSessionFileSchema,
+  BrowserSessionSchema,
+  type StoredBrowserSession,
+  StoredBrowserSessionSchema,
+} from "./gen/devtool/v1alpha/browser_access_service_pb.ts";
 export { type Checkpoint, CheckpointSchema } from "./gen/devtool/v1alpha/checkpoint_pb.ts";
 export { type CommandFile, CommandFileSchema } from "./gen/devtool/v1alpha/command_file_pb.ts";
 export {

@@ -1,4 +1,11 @@
-import { ApprovalMode, type SessionSettings, type Task, type TurnSettings } from "@devtool/schema";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  ApprovalMode,
+  type ListedAgentSchema,
+  type SessionSettings,
+  type Task,
+  type TurnSettings,
+} from "@devtool/schema";
 import type { About, Agent, AgentCommands, AgentOffers, AgentServices, OpenAgent } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
@@ -135,6 +142,18 @@ export class ServedAgents implements AsyncDisposable {
   get choices(): ReadonlyMap<string, About> {
     if (this.#agents.size < 2) return new Map();
     return new Map([...this.#agents].map(([name, { about }]) => [name, about]));
+  }
+
+  /** All agents for clients that choose one, the default one first. A single agent has no name. */
+  get listed(): readonly MessageInitShape<typeof ListedAgentSchema>[] {
+    const others = [...this.#agents].filter(([name]) => name !== this.#defaultName);
+    return [[this.#defaultName, this.default] as const, ...others].map(([name, { about, model = "" }]) => ({
+      name: this.#agents.size > 1 ? name : "",
+      displayName: about.name,
+      description: about.description,
+      model,
+      inputModes: [...(about.inputModes ?? [])],
+    }));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { AgentConversations, AgentServices } from "../agent/agent.ts";
+import { createAgentListHandler } from "../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../handler/audit-handler.ts";
 import { OPERATOR } from "../handler/caller.ts";
 import { createCommandHandler } from "../handler/command-handler.ts";
@@ -163,6 +164,11 @@ function createHandlers(
     commands: createCommandHandler(exchanges, (name) => agents.commandsOf(name)),
     push: createPushHandler(exchanges, registrar),
     audit: createAuditHandler(store),
+    agents: createAgentListHandler({
+      agents: agents.listed,
+      workspace: workspace ?? "",
+      workspaceRoots: workspaceRoots ?? [],
+    }),
     offers: createOffersHandler(exchanges, (task, signal) => agents.offersOf(task, signal)),
   });
 }

@@ -1,5 +1,5 @@
 import { type ContextKey, createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
-import type { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import type { AgentListService, AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import type { AgentOffers } from "../agent/agent.ts";
 
 /**
@@ -13,6 +13,7 @@ export interface RequestHandler {
   readonly commands: ServiceImpl<typeof SlashCommandService>;
   readonly push: ServiceImpl<typeof PushService>;
   readonly audit: ServiceImpl<typeof AuditService>;
+  readonly agents: ServiceImpl<typeof AgentListService>;
 
   /** The limit on open streams per caller. */
   readonly streams: {

@@ -5,6 +5,7 @@ import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { A2AService, A2aRole, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../../agent/agent-executor.ts";
+import { createAgentListHandler } from "../../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../../handler/audit-handler.ts";
 import { OPERATOR } from "../../handler/caller.ts";
 import { createCommandHandler } from "../../handler/command-handler.ts";
@@ -130,6 +131,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     }),
     push: createPushHandler(),
     audit: createAuditHandler(store),
+    agents: createAgentListHandler({ agents: [], workspace: "", workspaceRoots: [] }),
     offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
   };
 }

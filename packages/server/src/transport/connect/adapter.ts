@@ -9,7 +9,7 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
-import { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import { AgentListService, AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import { SessionService } from "@devtool/schema/codex";
 import { type Caller, rightsKey } from "../../handler/caller.ts";
@@ -93,11 +93,12 @@ function createRouter(options: ConnectRoutesOptions): ConnectRouter {
 
 /** Registers our own services. Returns their descriptions. */
 function registerServices(router: ConnectRouter, { handler, sessions }: ConnectRoutesOptions): DescService[] {
-  const services: DescService[] = [TaskService, SlashCommandService, PushService, AuditService];
+  const services: DescService[] = [TaskService, SlashCommandService, PushService, AuditService, AgentListService];
   router.service(TaskService, handler.tasks, STRICT);
   router.service(SlashCommandService, handler.commands, STRICT);
   router.service(PushService, handler.push);
   router.service(AuditService, handler.audit);
+  router.service(AgentListService, handler.agents);
   if (sessions) {
     services.push(SessionService);
     router.service(SessionService, sessions, STRICT);

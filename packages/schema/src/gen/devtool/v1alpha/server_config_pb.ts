@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/server_config.proto.
  */
 export const file_devtool_v1alpha_server_config: GenFile = /*@__PURE__*/
-  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIuQFCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWcSKwoFc3RvcmUYFSABKAsyHC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVDb25maWdCBwoFX3BvcnQiKgoLU3RvcmVDb25maWcSCwoDdXJsGAEgASgJEg4KBnNjaGVtYRgCIAEoCSIrCgtBZ2VudENvbmZpZxIMCgRuYW1lGAEgASgJEg4KBm1vZHVsZRgCIAEoCSJeCgtNb2RlbENvbmZpZxIMCgRuYW1lGAEgASgJEhAKCGJhc2VfdXJsGAIgASgJEhYKDnZlcnRleF9wcm9qZWN0GAMgASgJEhcKD3ZlcnRleF9sb2NhdGlvbhgEIAEoCSqMAQoQQ2xpZW50TWNwU2VydmVycxIiCh5DTElFTlRfTUNQX1NFUlZFUlNfVU5TUEVDSUZJRUQQABIbChdDTElFTlRfTUNQX1NFUlZFUlNfTk9ORRABEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19IVFRQEAISGgoWQ0xJRU5UX01DUF9TRVJWRVJTX0FMTBADKnEKC1NhbmRib3hLaW5kEhwKGFNBTkRCT1hfS0lORF9VTlNQRUNJRklFRBAAEhUKEVNBTkRCT1hfS0lORF9BVVRPEAESFQoRU0FOREJPWF9LSU5EX05PTkUQAhIWChJTQU5EQk9YX0tJTkRfQldSQVAQA2IGcHJvdG8z", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings]);
+  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIpUGCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWcSKwoFc3RvcmUYFSABKAsyHC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVDb25maWcSLwoHY29uc29sZRgWIAEoCzIeLmRldnRvb2wudjFhbHBoYS5Db25zb2xlQ29uZmlnQgcKBV9wb3J0IjEKDUNvbnNvbGVDb25maWcSFAoHZW5hYmxlZBgBIAEoCEgAiAEBQgoKCF9lbmFibGVkIioKC1N0b3JlQ29uZmlnEgsKA3VybBgBIAEoCRIOCgZzY2hlbWEYAiABKAkiKwoLQWdlbnRDb25maWcSDAoEbmFtZRgBIAEoCRIOCgZtb2R1bGUYAiABKAkiXgoLTW9kZWxDb25maWcSDAoEbmFtZRgBIAEoCRIQCghiYXNlX3VybBgCIAEoCRIWCg52ZXJ0ZXhfcHJvamVjdBgDIAEoCRIXCg92ZXJ0ZXhfbG9jYXRpb24YBCABKAkqjAEKEENsaWVudE1jcFNlcnZlcnMSIgoeQ0xJRU5UX01DUF9TRVJWRVJTX1VOU1BFQ0lGSUVEEAASGwoXQ0xJRU5UX01DUF9TRVJWRVJTX05PTkUQARIbChdDTElFTlRfTUNQX1NFUlZFUlNfSFRUUBACEhoKFkNMSUVOVF9NQ1BfU0VSVkVSU19BTEwQAypxCgtTYW5kYm94S2luZBIcChhTQU5EQk9YX0tJTkRfVU5TUEVDSUZJRUQQABIVChFTQU5EQk9YX0tJTkRfQVVUTxABEhUKEVNBTkRCT1hfS0lORF9OT05FEAISFgoSU0FOREJPWF9LSU5EX0JXUkFQEANiBnByb3RvMw", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings]);
 
 /**
  * The operator's configuration of a server: the file `config.toml`, with the
@@ -195,6 +195,13 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
    * @generated from field: devtool.v1alpha.StoreConfig store = 21;
    */
   store?: StoreConfig | undefined;
+
+  /**
+   * The console, a page for web browsers at `/console`. Unset serves it.
+   *
+   * @generated from field: devtool.v1alpha.ConsoleConfig console = 22;
+   */
+  console?: ConsoleConfig | undefined;
 };
 
 /**
@@ -374,6 +381,13 @@ export type ServerConfigJson = {
    * @generated from field: devtool.v1alpha.StoreConfig store = 21;
    */
   store?: StoreConfigJson;
+
+  /**
+   * The console, a page for web browsers at `/console`. Unset serves it.
+   *
+   * @generated from field: devtool.v1alpha.ConsoleConfig console = 22;
+   */
+  console?: ConsoleConfigJson;
 };
 
 /**
@@ -382,6 +396,43 @@ export type ServerConfigJson = {
  */
 export const ServerConfigSchema: GenMessage<ServerConfig, {jsonType: ServerConfigJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_server_config, 0);
+
+/**
+ * The console.
+ *
+ * @generated from message devtool.v1alpha.ConsoleConfig
+ */
+export type ConsoleConfig = Message<"devtool.v1alpha.ConsoleConfig"> & {
+  /**
+   * Whether to serve the console, and to let browsers in by one-time codes.
+   * Default: true.
+   *
+   * @generated from field: optional bool enabled = 1;
+   */
+  enabled?: boolean | undefined;
+};
+
+/**
+ * The console.
+ *
+ * @generated from message devtool.v1alpha.ConsoleConfig
+ */
+export type ConsoleConfigJson = {
+  /**
+   * Whether to serve the console, and to let browsers in by one-time codes.
+   * Default: true.
+   *
+   * @generated from field: optional bool enabled = 1;
+   */
+  enabled?: boolean;
+};
+
+/**
+ * Describes the message devtool.v1alpha.ConsoleConfig.
+ * Use `create(ConsoleConfigSchema)` to create a new message.
+ */
+export const ConsoleConfigSchema: GenMessage<ConsoleConfig, {jsonType: ConsoleConfigJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_server_config, 1);
 
 /**
  * A database with the tasks of servers that share it.
@@ -438,7 +489,7 @@ export type StoreConfigJson = {
  * Use `create(StoreConfigSchema)` to create a new message.
  */
 export const StoreConfigSchema: GenMessage<StoreConfig, {jsonType: StoreConfigJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 1);
+  messageDesc(file_devtool_v1alpha_server_config, 2);
 
 /**
  * An agent to serve.
@@ -499,7 +550,7 @@ export type AgentConfigJson = {
  * Use `create(AgentConfigSchema)` to create a new message.
  */
 export const AgentConfigSchema: GenMessage<AgentConfig, {jsonType: AgentConfigJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 2);
+  messageDesc(file_devtool_v1alpha_server_config, 3);
 
 /**
  * The model, and how to reach it.
@@ -584,7 +635,7 @@ export type ModelConfigJson = {
  * Use `create(ModelConfigSchema)` to create a new message.
  */
 export const ModelConfigSchema: GenMessage<ModelConfig, {jsonType: ModelConfigJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 3);
+  messageDesc(file_devtool_v1alpha_server_config, 4);
 
 /**
  * Which MCP servers clients may add to their sessions.

@@ -1,0 +1,56 @@
+import { ConnectError } from "@connectrpc/connect";
+import type { DevtoolClient } from "@devtool/client";
+import type { ListedAgent } from "@devtool/schema";
+import { useEffect, useState } from "react";
+
+/**
+ * What a session can be started with.
+ */
+export interface AgentsHandle {
+  /**
+   * The agents of the server, the default one first. Empty until the server has answered.
+   */
+  readonly agents: readonly ListedAgent[];
+  /**
+   * The directory in which agents work if a session names none. Empty if each session must name one.
+   */
+  readonly workspace: string;
+  /**
+   * The directories that may contain workspaces.
+   */
+  readonly workspaceRoots: readonly string[];
+  /**
+   * Whether the server has answered.
+   */
+  readonly isLoaded: boolean;
+  /**
+   * Why the agents cannot be listed, such as `Code.Unimplemented` over A2A.
+   */
+  readonly error: ConnectError | undefined;
+}
+
+const NONE: AgentsHandle = { agents: [], workspace: "", workspaceRoots: [], isLoaded: false, error: undefined };
+
+/**
+ * Lists the agents of the server once. A server's agents do not change while it runs.
+ */
+export function useAgents(client: DevtoolClient): AgentsHandle {
+  const [listed, setListed] = useState({ client, handle: NONE });
+  useEffect(() => {
+    const mounted = new AbortController();
+    void listAgents(client, mounted.signal).then((handle) => {
+      if (!mounted.signal.aborted) setListed({ client, handle });
+    });
+    return () => mounted.abort();
+  }, [client]);
+  return listed.client === client ? listed.handle : NONE;
+}
+
+async function listAgents(client: DevtoolClient, signal: AbortSignal): Promise<AgentsHandle> {
+  try {
+    const { agents, workspace, workspaceRoots } = await client.agents.listAgents({}, { signal });
+    return { agents, workspace, workspaceRoots, isLoaded: true, error: undefined };
+  } catch (reason) {
+    return { ...NONE, error: ConnectError.from(reason) };
+  }
+}

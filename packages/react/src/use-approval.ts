@@ -1,0 +1,80 @@
+import type { AskedToolCall } from "@devtool/client";
+import type { ConfirmationOption } from "@devtool/schema";
+import { useState } from "react";
+import type { TaskActions } from "./use-task.ts";
+
+/**
+ * A question about a tool call, and the answer to it as far as the user has made it.
+ */
+export interface ApprovalHandle {
+  /**
+   * The options to choose from, in the order in which to show them.
+   */
+  readonly options: readonly ConfirmationOption[];
+  /**
+   * Whether the user can change what the call writes to a file.
+   */
+  readonly canEdit: boolean;
+  /**
+   * What the call would write to the file, with the user's changes. Empty if it writes none.
+   */
+  readonly content: string;
+  /**
+   * Whether `content` differs from what the call proposes.
+   */
+  readonly isEdited: boolean;
+  /**
+   * Whether an answer is on its way. No other is sent meanwhile.
+   */
+  readonly isAnswering: boolean;
+  /**
+   * Changes `content`.
+   */
+  readonly edit: (content: string) => void;
+  /**
+   * Answers with an option, the changed content and words to the agent. Resolves as `answer` does; false, without
+   * an effect, while an answer is on its way.
+   */
+  readonly choose: (optionId: string, text?: string) => Promise<boolean>;
+}
+
+/**
+ * Holds the answer to a question. When the call asks something else, the changes are dropped: they were made
+ * for the other question.
+ *
+ * ```tsx
+ * const { options, content, edit, choose } = useApproval(question, answer);
+ * ```
+ *
+ * @param call one of `questions` of `useTask`
+ * @param answer `answer` of `useTask`
+ */
+export function useApproval(call: AskedToolCall, answer: TaskActions["answer"]): ApprovalHandle {
+  const [draft, setDraft] = useState<Draft>({ call, edited: undefined, isAnswering: false });
+  const { edited, isAnswering } = draft.call === call ? draft : { edited: undefined, isAnswering: false };
+  const details = call.confirmationRequest?.details;
+  const proposed = details?.case === "fileEditDetails" ? details.value.newContent : undefined;
+  const content = edited ?? proposed ?? "";
+  const isEdited = proposed !== undefined && content !== proposed;
+  return {
+    options: call.confirmationRequest?.options ?? [],
+    canEdit: proposed !== undefined,
+    content,
+    isEdited,
+    isAnswering,
+    edit: (text) => setDraft({ call, edited: text, isAnswering }),
+    async choose(optionId, text = "") {
+      if (isAnswering) return false;
+      setDraft({ call, edited, isAnswering: true });
+      const succeeded = await answer(call.toolCallId, optionId, { text, ...(isEdited && { newContent: content }) });
+      setDraft((now) => (now.call === call ? { ...now, isAnswering: false } : now));
+      return succeeded;
+    },
+  };
+}
+
+interface Draft {
+  readonly call: AskedToolCall;
+  readonly edited: string | undefined;
+  readonly isAnswering: boolean;
+}

@@ -1,0 +1,85 @@
+import type { ConnectError } from "@connectrpc/connect";
+import {
+  createSessionList,
+  type DevtoolClient,
+  type SessionFilter,
+  type SessionList,
+  type SessionListOptions,
+  type SessionListSnapshot,
+} from "@devtool/client";
+import { useState, useSyncExternalStore } from "react";
+import { type RunAction, useActions } from "./use-actions.ts";
+import { useFollowing } from "./use-following.ts";
+
+/**
+ * The caller's tasks, and how to act on the list. Actions never reject, as those of `useTask`.
+ */
+export interface SessionsHandle extends SessionListSnapshot, SessionsActions {
+  /**
+   * Why the latest action failed. Undefined after one that succeeded.
+   */
+  readonly failure: ConnectError | undefined;
+}
+
+/**
+ * What a user can do with a list of tasks.
+ */
+export interface SessionsActions {
+  /**
+   * Adds older tasks to the list, if `hasMore`.
+   */
+  readonly loadMore: () => Promise<boolean>;
+  /**
+   * Gives a task another title: at most 80 characters on one line.
+   */
+  readonly rename: (taskId: string, title: string) => Promise<boolean>;
+}
+
+/**
+ * Shows the caller's tasks as they are now, the last changed first, over one stream for all of them.
+ *
+ * Another `client` or `filter` shows another list; filters are compared by their fields. Changes of other
+ * options are ignored.
+ */
+export function useSessions(client: DevtoolClient, options: SessionListOptions = {}): SessionsHandle {
+  const [kept, keep] = useState(() => open(client, options));
+  if (kept.client !== client || !isSameFilter(kept.filter, options.filter)) keep(open(client, options));
+  const { list } = kept;
+  const snapshot = useSyncExternalStore(list.subscribe, list.snapshot, list.snapshot);
+  useFollowing(list);
+  const [actions, failure] = useActions(list, listActions, isDelivered);
+  return { ...snapshot, ...actions, failure };
+}
+
+interface KeptList {
+  readonly client: DevtoolClient;
+  readonly filter: SessionFilter | undefined;
+  readonly list: SessionList;
+}
+
+function open(client: DevtoolClient, options: SessionListOptions): KeptList {
+  return { client, filter: options.filter, list: createSessionList(client, options) };
+}
+
+function listActions(list: SessionList, run: RunAction): SessionsActions {
+  return {
+    loadMore: () => run((signal) => list.loadMore(signal)),
+    rename: (taskId, title) => run((signal) => list.rename(taskId, title, signal)),
+  };
+}
+
+/**
+ * A list sends nothing that must arrive after an unmount.
+ */
+function isDelivered(): boolean {
+  return true;
+}
+
+function isSameFilter(one: SessionFilter = {}, other: SessionFilter = {}): boolean {
+  return (
+    one.state === other.state &&
+    one.agent === other.agent &&
+    one.workspacePath === other.workspacePath &&
+    one.titleContains === other.titleContains
+  );
+}

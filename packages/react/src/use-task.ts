@@ -1,0 +1,100 @@
+import type { ConnectError } from "@connectrpc/connect";
+import {
+  type AnswerChanges,
+  createTaskView,
+  type DevtoolClient,
+  type MessageContent,
+  type TaskSnapshot,
+  type TaskView,
+  type TaskViewOptions,
+} from "@devtool/client";
+import { useState, useSyncExternalStore } from "react";
+import { useActions } from "./use-actions.ts";
+import { useFollowing } from "./use-following.ts";
+
+/**
+ * A task, and how to act on it.
+ *
+ * The functions resolve to whether they succeeded, and never reject: `failure` has the error. When the
+ * component unmounts, they stop waiting; a message on its way is still delivered. The functions stay the
+ * same for a task.
+ */
+export interface TaskHandle extends TaskSnapshot, TaskActions {
+  /**
+   * Why the latest action failed. Undefined after one that succeeded.
+   */
+  readonly failure: ConnectError | undefined;
+}
+
+/**
+ * What a user can do with a task.
+ */
+export interface TaskActions {
+  /**
+   * Sends a text or a request. It continues the task, or starts one. Resolves when the exchange has ended.
+   */
+  readonly send: (content: MessageContent) => Promise<boolean>;
+  /**
+   * Answers one of `questions`, as `TaskView.answer`.
+   */
+  readonly answer: (toolCallId: string, optionId: string, changes?: AnswerChanges) => Promise<boolean>;
+  /**
+   * Cancels the task. Resolves when it has ended.
+   */
+  readonly cancel: () => Promise<boolean>;
+  /**
+   * Gives the task another title: at most 80 characters on one line.
+   */
+  readonly rename: (title: string) => Promise<boolean>;
+}
+
+/**
+ * Shows a task, or one that the first message starts, as it is now, also what other clients make of it.
+ *
+ * ```tsx
+ * const { items, questions, send, answer } = useTask(client, { taskId });
+ * ```
+ *
+ * Another `client` or `taskId` shows another task. When `taskId` becomes the id of the task that was
+ * started, the task stays. Changes of other options are ignored.
+ */
+export function useTask(client: DevtoolClient, options: TaskViewOptions = {}): TaskHandle {
+  const { taskId } = options;
+  const [kept, keep] = useState(() => open(client, options));
+  const isOther = kept.client !== client || kept.taskId !== taskId;
+  if (isOther) {
+    const isSame = kept.client === client && taskId !== undefined && kept.view.snapshot().task.id === taskId;
+    keep(isSame ? { ...kept, taskId } : open(client, options));
+  }
+  const { view } = kept;
+  const snapshot = useSyncExternalStore(view.subscribe, view.snapshot, view.snapshot);
+  useFollowing(view);
+  const [actions, failure] = useActions(view, taskActions, isDelivered);
+  return { ...snapshot, ...actions, failure };
+}
+
+interface KeptView {
+  readonly client: DevtoolClient;
+  readonly taskId: string | undefined;
+  readonly view: TaskView;
+}
+
+function open(client: DevtoolClient, options: TaskViewOptions): KeptView {
+  return { client, taskId: options.taskId, view: createTaskView(client, options) };
+}
+
+function isDelivered(view: TaskView): boolean {
+  return view.snapshot().unsent.length === 0;
+}
+
+function taskActions(
+  view: TaskView,
+  run: (act: (signal: AbortSignal) => Promise<void>) => Promise<boolean>,
+): TaskActions {
+  return {
+    send: (content) => run((signal) => view.send(content, signal)),
+    answer: (toolCallId, optionId, changes) => run((signal) => view.answer(toolCallId, optionId, signal, changes)),
+    cancel: () => run((signal) => view.cancel(signal)),
+    rename: (title) => run((signal) => view.rename(title, signal)),
+  };
+}

@@ -1,0 +1,110 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { type AskedToolCall, bearerInterceptor, createDevtoolClient, type TaskItem } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import {
+  describeToolCall,
+  MessageList,
+  type TaskActions,
+  useAgents,
+  useApproval,
+  useSessions,
+  useTask,
+} from "@devtool/react";
+import { TaskState } from "@devtool/schema";
+import type { DevtoolServer } from "@devtool/server";
+import { render, Text } from "ink";
+import { createElement, type ReactElement, useEffect } from "react";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+describe("React in a terminal, with Ink", () => {
+  let workspace: string;
+  let server: DevtoolServer;
+
+  beforeAll(async () => {
+    workspace = await mkdtemp(join(tmpdir(), "devtool-ink-"));
+    server = await serveCodingAgent({ workspace });
+  });
+  afterAll(async () => {
+    await server.close();
+    await rm(workspace, { recursive: true });
+  });
+
+  it("shows a task, approves with a change, and lists the session", async () => {
+    const client = clientOf(server);
+    const screen = show(createElement(Session, { client, prompt: "write ink.txt proposed\ntext Done here." }));
+    await expect.poll(screen.text).toContain("ask write_file edit=true");
+    await expect.poll(screen.text).toContain("Done here.");
+    await expect.poll(screen.text).toMatch(/call .*: succeeded by ink/);
+    await expect.poll(screen.text).toContain("state COMPLETED");
+    await expect.poll(screen.text).toContain("sessions 1 agents devtool");
+    expect(await readFile(join(workspace, "ink.txt"), "utf8")).toBe("changed in Ink");
+    screen.unmount();
+  });
+
+  it("shows why a message is refused, and rejects nothing", async () => {
+    const client = clientOf({ ...server, token: "wrong" });
+    const screen = show(createElement(Session, { client, prompt: "text Never." }));
+    await expect.poll(screen.text).toContain("failure [unauthenticated]");
+    screen.unmount();
+  });
+});
+
+interface SessionProps {
+  readonly client: ReturnType<typeof clientOf>;
+  readonly prompt: string;
+}
+
+function Session({ client, prompt }: SessionProps): ReactElement {
+  const { items, questions, task, failure, send, answer } = useTask(client, { clientLabel: "ink" });
+  const { sessions } = useSessions(client);
+  const { agents } = useAgents(client);
+  useEffect(() => void send(prompt), [send, prompt]);
+  const names = agents.map(({ displayName }) => displayName).join();
+  return createElement(
+    Text,
+    {},
+    createElement(MessageList, { items, renderItem: itemLine }),
+    questions.map((call) => createElement(Question, { key: call.toolCallId, call, answer })),
+    `state ${TaskState[task.state]} sessions ${sessions.length} agents ${names} failure ${failure?.message}`,
+  );
+}
+
+function itemLine({ part }: TaskItem): string {
+  const display = describeToolCall(part);
+  if (display) return `call ${display.title}: ${display.status} by ${display.answerer?.clientLabel}\n`;
+  return part.content.case === "text" ? `${part.content.value}\n` : "";
+}
+
+/** A question that changes what is proposed, and then approves it. */
+function Question({ call, answer }: { call: AskedToolCall; answer: TaskActions["answer"] }): string {
+  const { canEdit, isEdited, isAnswering, edit, choose } = useApproval(call, answer);
+  useEffect(() => {
+    if (!isEdited) edit("changed in Ink");
+    else if (!isAnswering) void choose("proceed_once");
+  });
+  return `ask ${call.toolName} edit=${canEdit}\n`;
+}
+
+function clientOf({ url, token }: Pick<DevtoolServer, "url" | "token">) {
+  const interceptors = [bearerInterceptor(token)];
+  return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+}
+
+/** Renders to a stream, and returns all that was written to it. */
+function show(element: ReactElement): { readonly text: () => string; unmount(): void } {
+  const written: string[] = [];
+  const stdout = Object.assign(new PassThrough(), { columns: 200, rows: 50 });
+  stdout.on("data", (chunk) => written.push(String(chunk)));
+  const output: unknown = stdout;
+  const { unmount } = render(element, { stdout: isTerminal(output) ? output : process.stdout, debug: true });
+  return { text: () => written.join(""), unmount };
+}
+
+/** Ink asks for the type of a terminal, and needs no more of one than this. */
+function isTerminal(stream: unknown): stream is NodeJS.WriteStream {
+  return stream instanceof PassThrough;
+}
