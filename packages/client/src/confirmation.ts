@@ -1,10 +1,11 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   awaitedToolCalls,
   findToolCallDetail,
   type Message,
   MessageSchema,
+  OPTION_MODIFY_ARGUMENTS,
   type Part,
   PartSchema,
   Role,
@@ -20,6 +21,10 @@ export interface AskedToolCall extends ToolCall {
    * Identifies the question: `ToolCallDetail.digest` of the call. Missing if the server gave none.
    */
   readonly shownDigest?: Uint8Array;
+  /**
+   * Whether the server says that the user may replace the arguments of the call; see `modifiedArgumentsPart`.
+   */
+  readonly argumentsEditable?: true;
 }
 
 /**
@@ -28,8 +33,12 @@ export interface AskedToolCall extends ToolCall {
  */
 export function pendingToolCalls(task: Task): AskedToolCall[] {
   return awaitedToolCalls(task).map((call) => {
-    const shownDigest = findToolCallDetail(task, call.toolCallId)?.digest;
-    return shownDigest?.length ? { ...call, shownDigest } : call;
+    const { digest, argumentsEditable = false } = findToolCallDetail(task, call.toolCallId) ?? {};
+    return {
+      ...call,
+      ...(digest?.length && { shownDigest: digest }),
+      ...(argumentsEditable && { argumentsEditable }),
+    };
   });
 }
 
@@ -54,9 +63,7 @@ export function pendingToolCalls(task: Task): AskedToolCall[] {
  */
 export function confirmationPart(call: AskedToolCall, optionId: string, newContent?: string): Part {
   const { toolCallId, confirmationRequest, shownDigest = new Uint8Array() } = call;
-  if (!confirmationRequest) {
-    throw invalidAnswer(`tool call "${toolCallId}" does not wait for an answer: answer one of pendingToolCalls`);
-  }
+  if (!confirmationRequest) throw notWaiting(toolCallId);
   const offered = confirmationRequest.options.map(({ id }) => id);
   if (!offered.includes(optionId)) {
     throw invalidAnswer(`option "${optionId}" is not offered: choose ${offered.join(", ")}`);
@@ -72,6 +79,27 @@ export function confirmationPart(call: AskedToolCall, optionId: string, newConte
 }
 
 /**
+ * Creates the answer to a tool call that replaces its arguments: all of them, by their names. Nothing runs: the call
+ * asks again with these arguments, under another digest.
+ *
+ * The server refuses arguments that the tool or the policy does not take, and calls of agents whose arguments cannot be
+ * changed. The question then stays open.
+ *
+ * ```ts
+ * const [call] = pendingToolCalls(task);
+ * if (call?.argumentsEditable) parts.push(modifiedArgumentsPart(call, { ...call.inputParameters, command: "ls" }));
+ * ```
+ *
+ * Throws `Code.InvalidArgument` if the call does not wait for an answer.
+ */
+export function modifiedArgumentsPart(call: AskedToolCall, modifiedArguments: JsonObject): Part {
+  const { toolCallId, confirmationRequest, shownDigest = new Uint8Array() } = call;
+  if (!confirmationRequest) throw notWaiting(toolCallId);
+  const value = { toolCallId, selectedOptionId: OPTION_MODIFY_ARGUMENTS };
+  return create(PartSchema, { shownDigest, modifiedArguments, content: { case: "confirmation", value } });
+}
+
+/**
  * Creates a message with one text.
  *
  * Choose a new id for each message. Sending the same id and content again is a retry: the server
@@ -79,6 +107,10 @@ export function confirmationPart(call: AskedToolCall, optionId: string, newConte
  */
 export function textMessage(messageId: string, text: string): Message {
   return create(MessageSchema, { messageId, role: Role.USER, parts: [{ content: { case: "text", value: text } }] });
+}
+
+function notWaiting(toolCallId: string): ConnectError {
+  return invalidAnswer(`tool call "${toolCallId}" does not wait for an answer: answer one of pendingToolCalls`);
 }
 
 function invalidAnswer(problem: string): ConnectError {

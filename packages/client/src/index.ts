@@ -6,7 +6,13 @@
  */
 export { bearerInterceptor } from "./bearer-interceptor.ts";
 export type { BearerToken } from "./bearer-token.ts";
-export { type AskedToolCall, confirmationPart, pendingToolCalls, textMessage } from "./confirmation.ts";
+export {
+  type AskedToolCall,
+  confirmationPart,
+  modifiedArgumentsPart,
+  pendingToolCalls,
+  textMessage,
+} from "./confirmation.ts";
 export { createDevtoolClient, type DevtoolClient } from "./devtool-client.ts";
 export { type ExchangeOptions, observeTask, streamMessage, subscribeTask } from "./follow.ts";
 export type { ResumeOptions } from "./resume.ts";

@@ -28,6 +28,12 @@ export const PART_URI = "https://devtool.dev/a2a/part/v1alpha";
  */
 export const SHOWN_DIGEST_URI = "https://devtool.dev/a2a/shown-digest/v1alpha";
 
+/**
+ * Metadata key of the arguments that a user wrote in place of those of a tool call: an object beside the data part of a
+ * confirmation (TOOL-12).
+ */
+export const MODIFIED_ARGUMENTS_URI = "https://devtool.dev/a2a/modified-arguments/v1alpha";
+
 /** A version as in SemVer 2.0.0. Components that a URI omits are 0. */
 export interface ExtensionVersion {
   readonly major: number;

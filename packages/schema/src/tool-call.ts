@@ -1,3 +1,4 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { ToolCallConfirmation } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 import { type ToolCall, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { type Message, type Part, Role, type Task, type ToolCallDetail } from "./gen/devtool/v1alpha/task_pb.ts";
@@ -99,6 +100,21 @@ export function findConfirmation(task: Task, toolCallId: string): ToolCallConfir
 }
 
 /**
+ * Finds the arguments that the user's last answer to a call has in place of those of the call. Undefined if it has none
+ * (TOOL-12).
+ */
+export function findModifiedArguments({ history }: Task, toolCallId: string): JsonObject | undefined {
+  for (const { parts } of history.toReversed()) {
+    if (parts.some((part) => holdsCall(part, toolCallId))) return undefined;
+    const answer = parts.findLast(
+      ({ content }) => content.case === "confirmation" && content.value.toolCallId === toolCallId,
+    );
+    if (answer) return answer.modifiedArguments;
+  }
+  return undefined;
+}
+
+/**
  * Returns a call after its question was answered: it no longer asks, and is CANCELLED if the answer declines it.
  *
  * Changes to the proposal are not applied here. The tool applies them when it runs, or when the call asks again.
@@ -135,3 +151,11 @@ export const OPTION_PROCEED_WITHOUT_SANDBOX = "proceed_without_sandbox";
 
 /** Option that asks again with the content that the user sends in the answer (TOOL-4). */
 export const OPTION_MODIFY_WITH_EDITOR = "modify_with_editor";
+
+/**
+ * Option that asks again with the arguments that the user sends in the answer (TOOL-12).
+ *
+ * Not in the RFC, and never among the options of a question: `ToolCallDetail.arguments_editable` offers it. It has an id of its own
+ * so that a server which does not know it refuses the answer, instead of running the call as it was.
+ */
+export const OPTION_MODIFY_ARGUMENTS = "modify_arguments";

@@ -17,7 +17,7 @@ export type {
   Summarized,
 } from "./agent/agent.ts";
 export type { AgentCall, CallOutcome, CallOutput, CallQuestion } from "./agent/agent-call.ts";
-export type { AgentEvent, AgentExecutor, Turn, TurnEnd, TurnNews } from "./agent/agent-executor.ts";
+export type { AgentEvent, AgentExecutor, ArgumentsEdit, Turn, TurnEnd, TurnNews } from "./agent/agent-executor.ts";
 export { type CallUpdate, changedDetail } from "./agent/call-update.ts";
 export { Confirmations } from "./agent/confirmations.ts";
 export { type FailureType, toolFailure } from "./agent/failure.ts";

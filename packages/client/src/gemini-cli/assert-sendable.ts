@@ -29,6 +29,9 @@ export function assertSendable(
   if (message.model !== "") throw unavailable("model", "the server alone chooses its model, so leave it out");
   if (sessionSettings) assertSettings(sessionSettings);
   const answers = confirmationsOf(message);
+  if (message.parts.some(({ modifiedArguments }) => modifiedArguments)) {
+    throw unavailable("modified_arguments", "the server runs a call as it is, so decline and say what you want");
+  }
   for (const answer of answers) assertAnswer(answer, task);
   const [pending] = openToolCalls(task).filter(isAwaitingApproval);
   if (taskId === "" || answers.length > 0 || !pending) return;

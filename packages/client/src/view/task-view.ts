@@ -1,7 +1,7 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { isTerminal, PartSchema } from "@devtool/schema";
-import { confirmationPart } from "../confirmation.ts";
+import { isTerminal, OPTION_MODIFY_ARGUMENTS, type Part, PartSchema } from "@devtool/schema";
+import { type AskedToolCall, confirmationPart, modifiedArgumentsPart } from "../confirmation.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
 import type { ResumeOptions } from "../resume.ts";
 import { Listeners } from "./listeners.ts";
@@ -60,7 +60,9 @@ export interface TaskView {
    */
   send(content: MessageContent, signal: AbortSignal): Promise<void>;
   /**
-   * Answers one of `questions` as the snapshot shows it; see `confirmationPart`. Resolves as `send` does.
+   * Answers one of `questions` as the snapshot shows it; see `confirmationPart`. With the option
+   * `modify_arguments`, the call asks again with other arguments; see `modifiedArgumentsPart`.
+   * Resolves as `send` does.
    */
   answer(toolCallId: string, optionId: string, signal: AbortSignal, changes?: AnswerChanges): Promise<void>;
   /**
@@ -82,6 +84,10 @@ export interface AnswerChanges {
    * Replaces the content that the call proposes to write to a file.
    */
   readonly newContent?: string;
+  /**
+   * Replaces all arguments of the call. Required for the option `modify_arguments`, and for no other.
+   */
+  readonly modifiedArguments?: JsonObject;
   /**
    * Words to the agent, such as the reason why a call is declined.
    */
@@ -171,17 +177,13 @@ class LogView implements TaskView {
     }
   }
 
-  async answer(
-    toolCallId: string,
-    optionId: string,
-    signal: AbortSignal,
-    { newContent, text = "" }: AnswerChanges = {},
-  ): Promise<void> {
+  async answer(toolCallId: string, optionId: string, signal: AbortSignal, changes: AnswerChanges = {}): Promise<void> {
     const call = this.#snapshot.questions.find((asked) => asked.toolCallId === toolCallId);
     if (!call) {
       throw new ConnectError(`tool call "${toolCallId}" does not wait for an answer`, Code.FailedPrecondition);
     }
-    const parts = [confirmationPart(call, optionId, newContent)];
+    const { text = "" } = changes;
+    const parts = [answerPart(call, optionId, changes)];
     if (text !== "") parts.push(create(PartSchema, { content: { case: "text", value: text } }));
     await this.send({ message: { parts } }, signal);
   }
@@ -243,4 +245,16 @@ class LogView implements TaskView {
     this.#reading = undefined;
     this.#fold.setLost(undefined);
   }
+}
+
+/**
+ * Creates the answer to a question. Throws for arguments with another option, which would be lost.
+ */
+function answerPart(call: AskedToolCall, optionId: string, { newContent, modifiedArguments }: AnswerChanges): Part {
+  if (optionId === OPTION_MODIFY_ARGUMENTS && modifiedArguments && newContent === undefined) {
+    return modifiedArgumentsPart(call, modifiedArguments);
+  }
+  if (optionId !== OPTION_MODIFY_ARGUMENTS && !modifiedArguments) return confirmationPart(call, optionId, newContent);
+  const problem = `option "${OPTION_MODIFY_ARGUMENTS}" and modifiedArguments go together, without newContent`;
+  throw new ConnectError(problem, Code.InvalidArgument);
 }

@@ -5,6 +5,7 @@ import { createAgentLoop } from "../agent/agent-loop.ts";
 import type { Briefing } from "../agent/briefing.ts";
 import { writeInstructions } from "../agent/instructions.ts";
 import type { SlashCommands } from "../command/slash-commands.ts";
+import { checkEditedArguments } from "../tool/edited-call.ts";
 import { stricterMode } from "./approval-mode.ts";
 import type { AgentHost } from "./host.ts";
 import { Toolbox } from "./toolbox.ts";
@@ -24,25 +25,27 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
   };
   const context = { workspacePath, contextId, principal };
   const toolbox = createToolbox(host, task, place);
+  const policy = createPolicyEngine({
+    workspace: workspacePath,
+    get mode() {
+      return place.mode;
+    },
+    rules: host.rulesFor(principal),
+    saved: host.savedApprovalsOf(principal),
+    analyze: host.analyze,
+    shellConfinement: async () => ((await host.sandbox()).confines ? "sandbox" : "none"),
+  });
+  const commandTools = () => (command ? commands.tools(command, context) : []);
   const sentNotices = new Set<string>();
   const loop = createAgentLoop({
     source: command ? commands.play(command, context) : model,
     modelName: model.name,
     workspacePath,
-    policy: createPolicyEngine({
-      workspace: workspacePath,
-      get mode() {
-        return place.mode;
-      },
-      rules: host.rulesFor(principal),
-      saved: host.savedApprovalsOf(principal),
-      analyze: host.analyze,
-      shellConfinement: async () => ((await host.sandbox()).confines ? "sandbox" : "none"),
-    }),
+    policy,
     histories: host.histories,
     onNotice: services.onNotice,
     nextId: services.nextId,
-    openTools: (signal) => toolbox.open(task, command ? commands.tools(command, context) : [], signal),
+    openTools: (signal) => toolbox.open(task, commandTools(), signal),
     endProcesses: () => toolbox[Symbol.asyncDispose](),
     maxSteps: options.maxSteps,
     readBriefing: async (toolNames) => {
@@ -54,6 +57,13 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
   });
   return {
     ...loop,
+    checkArguments: async (edit, signal) => {
+      // No turn may be running: after a restart, a question waits in the log alone.
+      await using toolSet = await toolbox.open(task, commandTools(), signal);
+      const { tools, settle } = toolSet;
+      const checking = { tools, settle, policy, task: edit.task, onNotice: services.onNotice };
+      await checkEditedArguments(edit, checking, signal);
+    },
     execute: (turn, signal) => {
       current = turn;
       return loop.execute(turn, signal);

@@ -167,7 +167,8 @@ export function callError(
   return clientError(reason, "a tool call", { task: task.id, call: toolCallId, tool: toolName }, onNotice);
 }
 
-function findTool(call: ToolCall, tools: ReadonlyMap<string, Tool>): Tool {
+/** Returns the tool of a call. Throws `Code.NotFound` with the names of all tools when it does not exist. */
+export function findTool(call: ToolCall, tools: ReadonlyMap<string, Tool>): Tool {
   const tool = tools.get(call.toolName);
   if (tool) return tool;
   throw new DevtoolError(`tool ${JSON.stringify(call.toolName)} does not exist`, Code.NotFound, {
@@ -210,7 +211,8 @@ const PREPARE_FAILURES: ReadonlyMap<Code, FailureType> = new Map([
   [Code.PermissionDenied, "policy_violation"],
 ]);
 
-function prepareFailure(call: ToolCall, reason: unknown, context: PrepareContext): ToolCall {
+/** Returns the call marked FAILED, because it could not be prepared. */
+export function prepareFailure(call: ToolCall, reason: unknown, context: PrepareContext): ToolCall {
   const { code, message } = callError(reason, call, context);
   return failedCall(call, toolFailure(PREPARE_FAILURES.get(code) ?? "execution_failed", message));
 }

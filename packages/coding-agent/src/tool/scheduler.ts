@@ -1,9 +1,11 @@
 import {
   findConfirmation,
+  findModifiedArguments,
   findToolCall,
   isAwaitingApproval,
   isEnded,
   OPTION_CANCEL,
+  OPTION_MODIFY_ARGUMENTS,
   OPTION_MODIFY_WITH_EDITOR,
   OPTION_PROCEED_ALWAYS_AND_SAVE,
   type Task,
@@ -17,6 +19,7 @@ import { defined } from "@devtool/schema/json";
 import { type CallUpdate, changedDetail, mergeReady, toolFailure } from "@devtool/server/agent";
 import { translateError } from "../client-error.ts";
 import { callDigest } from "./call-digest.ts";
+import { argumentsToAsk, askWithArguments, resumeEdited } from "./edited-call.ts";
 import {
   askForApproval,
   failedCall,
@@ -78,7 +81,11 @@ export async function* runOpenCalls(
 ): AsyncIterable<readonly CallUpdate[]> {
   for (const call of calls) if (isAwaitingApproval(call)) context.confirmations.open(call.toolCallId);
   const resumed = await Promise.all(
-    calls.map(async (call) => ({ call, item: await resumeCall(call, context, signal) })),
+    calls.map(async (call) => {
+      const args = argumentsToAsk(call, context);
+      const item = args ? await resumeEdited(call, args, context, signal) : await resumeCall(call, context, signal);
+      return { call, item };
+    }),
   );
   const answered = resumed.map(({ call, item }) => afterAnswer(call, item, context.task));
   const prepared = answered.map((item) => (followsDeclined(item.call, context.task) ? cancelledCall(item) : item));
@@ -90,7 +97,7 @@ export async function* runOpenCalls(
 
 /**
  * Returns a resumed call as it is after an answer that came while the call was validated. The answer is for the question before: it
- * can decline the call or send content for another question, but does not approve another effect.
+ * can decline the call, or send content or arguments for another question, but does not approve another effect.
  *
  * @param before the call as it was before it was validated
  */
@@ -100,8 +107,9 @@ function afterAnswer(before: ToolCall, item: PreparedCall, task: Task): Prepared
   const isAnswered = isAwaitingApproval(before) && recorded !== undefined && !isAwaitingApproval(recorded);
   if (item.call === before || !isAnswered) return item;
   if (isEnded(recorded)) return { ...item, call: before };
-  const sendsContent = findConfirmation(task, toolCallId)?.selectedOptionId === OPTION_MODIFY_WITH_EDITOR;
-  return isAwaitingApproval(item.call) && !sendsContent ? outdatedCall(item) : item;
+  const option = findConfirmation(task, toolCallId)?.selectedOptionId;
+  const asksAgain = option === OPTION_MODIFY_WITH_EDITOR || option === OPTION_MODIFY_ARGUMENTS;
+  return isAwaitingApproval(item.call) && !asksAgain ? outdatedCall(item) : item;
 }
 
 /**
@@ -211,26 +219,42 @@ interface Approval {
   readonly answer: ToolCallConfirmation | undefined;
 }
 
-/** Waits for the user's answer to a call. If the user edits the proposal, asks again with the edited one. */
+/** Waits for the user's answer to a call. If the user edits the proposal or the arguments, asks again with what they wrote. */
 async function* awaitApproval(
   prepared: PreparedCall,
   context: SchedulerContext,
   signal: AbortSignal,
 ): AsyncGenerator<CallUpdate, Approval> {
-  const { confirmations, task } = context;
+  const { confirmations } = context;
   const { toolCallId } = prepared.call;
   let approved = prepared;
   let answer = isAwaitingApproval(prepared.call)
     ? await confirmations.wait(toolCallId, signal)
     : // A call that was answered before a restart has the answer in the log.
-      findConfirmation(task, toolCallId);
-  while (approved.invocation && answer?.selectedOptionId === OPTION_MODIFY_WITH_EDITOR) {
-    approved = askForApproval(approved, withAnswer(approved.invocation, answer));
+      findConfirmation(context.task, toolCallId);
+  for (;;) {
+    const edited = answer && (await withEdit(approved, answer, context, signal));
+    if (!edited) return { approved, answer };
+    approved = edited;
     confirmations.open(toolCallId);
     yield approved;
     answer = await confirmations.wait(toolCallId, signal);
   }
-  return { approved, answer };
+}
+
+/** Returns a call that asks again, with what the user wrote in an answer; undefined for an answer that decides. */
+async function withEdit(
+  asked: PreparedCall,
+  answer: ToolCallConfirmation,
+  context: SchedulerContext,
+  signal: AbortSignal,
+): Promise<PreparedCall | undefined> {
+  if (answer.selectedOptionId === OPTION_MODIFY_ARGUMENTS) {
+    const args = findModifiedArguments(context.task, answer.toolCallId);
+    return args && askWithArguments(asked, args, context, signal);
+  }
+  if (answer.selectedOptionId !== OPTION_MODIFY_WITH_EDITOR || !asked.invocation) return undefined;
+  return askForApproval(asked, withAnswer(asked.invocation, answer));
 }
 
 /** Runs a call with the effect that the user saw, or with the content that they approved it with. Fails it otherwise. */

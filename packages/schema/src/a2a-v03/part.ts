@@ -1,7 +1,7 @@
 import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import { PART_URI, SHOWN_DIGEST_URI } from "../extension.ts";
+import { MODIFIED_ARGUMENTS_URI, PART_URI, SHOWN_DIGEST_URI } from "../extension.ts";
 import { type Part as A2aPart, PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import {
   AgentThoughtSchema,
@@ -41,7 +41,7 @@ export function unwrapValue({
 export function encodePart(part: Part): A2aPart | undefined {
   const written = encodeContent(part.content);
   if (!written) return undefined;
-  const metadata = { ...part.metadata, ...written.metadata, ...namesMetadata(part), ...digestMetadata(part) };
+  const metadata = { ...part.metadata, ...written.metadata, ...namesMetadata(part), ...answerMetadata(part) };
   return Object.keys(metadata).length === 0 ? written : { ...written, metadata };
 }
 
@@ -87,17 +87,35 @@ export function splitNames(metadata: JsonObject | undefined): Pick<Part, "mediaT
   return { mediaType, fileName, metadata: Object.keys(rest).length > 0 ? rest : undefined };
 }
 
-/** Encodes the digest of the question that an answer is for as metadata. Undefined if the part has none. */
-function digestMetadata({ shownDigest }: Part): JsonObject | undefined {
-  return shownDigest.length === 0 ? undefined : { [SHOWN_DIGEST_URI]: base64Encode(shownDigest) };
+/** Encodes what an answer has beside the RFC's confirmation: the digest of its question, and the user's arguments. */
+function answerMetadata({ shownDigest, modifiedArguments }: Part): JsonObject {
+  return {
+    ...(shownDigest.length > 0 && { [SHOWN_DIGEST_URI]: base64Encode(shownDigest) }),
+    ...(modifiedArguments && { [MODIFIED_ARGUMENTS_URI]: modifiedArguments }),
+  };
 }
 
-/** Moves the digest of the question that an answer is for from the metadata to the part (TOOL-11). */
-function withShownDigest(part: Part, path: string): Part {
-  const { [SHOWN_DIGEST_URI]: encoded, ...rest } = part.metadata ?? {};
-  if (part.content.case !== "confirmation" || encoded === undefined) return part;
-  const metadata = Object.keys(rest).length > 0 ? rest : undefined;
-  return { ...part, metadata, shownDigest: decodeDigest(encoded, `${path}.metadata["${SHOWN_DIGEST_URI}"]`) };
+/** Moves what an answer has beside the RFC's confirmation from the metadata to the part (TOOL-11, TOOL-12). */
+function withAnswerFields(part: Part, path: string): Part {
+  const { [SHOWN_DIGEST_URI]: encoded, [MODIFIED_ARGUMENTS_URI]: args, ...rest } = part.metadata ?? {};
+  if (part.content.case !== "confirmation") {
+    if (args === undefined) return part;
+    const problem = "is beside a part that answers no tool call: put it beside tool_call_id and selected_option_id";
+    throw new WireError(`${path}.metadata["${MODIFIED_ARGUMENTS_URI}"]`, "", problem);
+  }
+  return {
+    ...part,
+    metadata: Object.keys(rest).length > 0 ? rest : undefined,
+    shownDigest:
+      encoded === undefined ? part.shownDigest : decodeDigest(encoded, `${path}.metadata["${SHOWN_DIGEST_URI}"]`),
+    modifiedArguments: args === undefined ? undefined : decodeArguments(args, path),
+  };
+}
+
+function decodeArguments(args: JsonValue, path: string): JsonObject {
+  if (isObject(args)) return args;
+  const problem = "is not an object: write all arguments of the call by their names";
+  throw new WireError(`${path}.metadata["${MODIFIED_ARGUMENTS_URI}"]`, quote(args), problem);
 }
 
 function decodeDigest(encoded: JsonValue, path: string): Uint8Array {
@@ -144,7 +162,7 @@ export function decodePartWith(part: A2aPart, path: string, readData: (data: Jso
   const found = unwrapValue(part);
   if (!found) {
     const content = decodeContent(part, path, readData);
-    return withShownDigest(create(PartSchema, { content, ...splitNames(part.metadata) }), path);
+    return withAnswerFields(create(PartSchema, { content, ...splitNames(part.metadata) }), path);
   }
   const value = fromJson(ValueSchema, found.value);
   return create(PartSchema, { content: { case: "dataValue", value }, ...splitNames(found.metadata) });

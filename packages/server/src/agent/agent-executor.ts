@@ -1,3 +1,4 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import type {
   AgentThought,
   ArtifactUpdate,
@@ -8,6 +9,7 @@ import type {
   Summary,
   Task,
   TaskState,
+  ToolCall,
   ToolCallConfirmation,
   Usage,
 } from "@devtool/schema";
@@ -152,6 +154,16 @@ export interface Turn {
   takeSteering(): void;
 }
 
+/** A user's answer to a tool call with other arguments. */
+export interface ArgumentsEdit {
+  /** The task in its current state. */
+  readonly task: Task;
+  /** The call as it asks now. */
+  readonly call: ToolCall;
+  /** The user's arguments. They replace those of the call as a whole. */
+  readonly args: JsonObject;
+}
+
 /**
  * Works on one task. This is the seam for whole agents: an agent loop, a slash command, or another
  * process that speaks an agent protocol.
@@ -185,6 +197,16 @@ export interface AgentExecutor extends Partial<AsyncDisposable> {
    * Called at the start of each turn. Default: empty.
    */
   modelFor?(task: Task): string | Promise<string>;
+
+  /**
+   * Checks arguments that the user wrote in place of those of a call that waits for approval. An executor that has this method
+   * gets answers with the option `modify_arguments`: it finds the arguments with `findModifiedArguments`, and asks again with
+   * them, so that the user approves what runs.
+   *
+   * Throws a `DevtoolError` for arguments that cannot be used, or that a policy denies: the answer is refused, nothing is stored,
+   * and the question stays open. Default: the agent's arguments cannot be changed, and every such answer is refused.
+   */
+  readonly checkArguments?: ((edit: ArgumentsEdit, signal: AbortSignal) => Promise<void>) | undefined;
 
   /**
    * Works on the task and yields what it does.

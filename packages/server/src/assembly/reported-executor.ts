@@ -12,16 +12,29 @@ export function reportedExecutors(
 ): (task: Task) => AgentExecutor {
   return (task) => {
     const executor = create(task);
+    const report = (reason: unknown, signal: AbortSignal): void => {
+      if (!devtoolErrorOf(reason) && !signal.aborted) onError(reason);
+    };
     return {
       takesSteering: executor.takesSteering,
       keepsSession: executor.keepsSession,
       answersWith: (current) => executor.answersWith?.(current) ?? "task",
       modelFor: (current) => executor.modelFor?.(current) ?? "",
+      checkArguments:
+        executor.checkArguments &&
+        (async (edit, signal) => {
+          try {
+            await executor.checkArguments?.(edit, signal);
+          } catch (reason) {
+            report(reason, signal);
+            throw reason;
+          }
+        }),
       async *execute(turn, signal): AsyncIterable<AgentEvent> {
         try {
           yield* executor.execute(turn, signal);
         } catch (reason) {
-          if (!devtoolErrorOf(reason) && !signal.aborted) onError(reason);
+          report(reason, signal);
           throw reason;
         }
       },

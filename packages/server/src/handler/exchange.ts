@@ -280,7 +280,10 @@ function validMessage(message: Message | undefined, maxParts: number): Message {
   assertName("model", message.model);
   assertNames("message.reference_task_ids", message.referenceTaskIds);
   assertNames("message.extensions", message.extensions);
-  for (const [index, { content }] of parts.entries()) {
+  for (const [index, { content, modifiedArguments }] of parts.entries()) {
+    if (modifiedArguments && content.case !== "confirmation") {
+      throw invalid("modified_arguments", "", "are set for a part that answers no tool call", "leave them out");
+    }
     if (CLIENT_PARTS.has(content.case)) continue;
     const problem = "must not be sent by a client: send text, file, data or a confirmation";
     throw invalid(`message.parts[${index}]`, content.case ?? "", problem);

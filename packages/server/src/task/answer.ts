@@ -7,8 +7,10 @@ import {
   findToolCallDetail,
   isAwaitingApproval,
   isEnded,
+  isQuestionOfCall,
   isTerminal,
   type Message,
+  OPTION_MODIFY_ARGUMENTS,
   OPTION_MODIFY_WITH_EDITOR,
   type Part,
   type Task,
@@ -40,19 +42,25 @@ export function answeredCalls(task: Task, message: Message, clientLabel: string 
     ids.add(toolCallId);
   }
   for (const part of message.parts) assertShownQuestion(task, part);
-  return confirmations.map((confirmation) => {
+  return message.parts.flatMap((part) => {
+    if (part.content.case !== "confirmation") return [];
+    const confirmation = part.content.value;
     const { selectedOptionId } = confirmation;
     const awaited = findAwaitedCall(task, confirmation);
-    assertValidAnswer(awaited, confirmation);
+    if (part.modifiedArguments || selectedOptionId === OPTION_MODIFY_ARGUMENTS) assertValidEdit(task, part);
+    else assertValidAnswer(awaited, confirmation);
     const call = answeredToolCall(awaited, confirmation);
     const detail = findToolCallDetail(task, call.toolCallId);
-    // A call with the user's own content is validated again before it can run.
-    const isChanged = selectedOptionId === OPTION_MODIFY_WITH_EDITOR;
+    // A call that the user changed is validated again before it can run.
+    const isChanged = CHANGES.has(selectedOptionId);
     const answerer = create(ToolCallAnswererSchema, { principal: task.principal, clientLabel });
     const change = { selectedOptionId, answerer, ...(isChanged && { stage: ToolCallStage.VALIDATING }) };
-    return { call, detail: changedDetail(detail, change) };
+    return [{ call, detail: changedDetail(detail, change) }];
   });
 }
+
+/** The options with which a call asks again. */
+const CHANGES: ReadonlySet<string> = new Set([OPTION_MODIFY_WITH_EDITOR, OPTION_MODIFY_ARGUMENTS]);
 
 /** Throws for a task that takes one message only: a slash command, or one that is answered with a message alone. */
 function assertTakesMessages({ id, command, replyOnly, state }: Task): void {
@@ -120,4 +128,28 @@ function assertValidAnswer({ confirmationRequest }: ToolCall, answer: ToolCallCo
     const problem = `is not for tool call ${quoted(toolCallId)}, which changes no file`;
     throw invalid("file_details", "", problem, "leave it out");
   }
+}
+
+/** Throws for an answer with arguments of the user that has another option, or also something else to change (TOOL-12). */
+function assertValidEdit(task: Task, { content, modifiedArguments }: Part): void {
+  if (content.case !== "confirmation") return;
+  const { toolCallId, selectedOptionId, modifiedDetails } = content.value;
+  if (!modifiedArguments) {
+    const problem = `are missing: option ${selectedOptionId} needs all arguments of tool call ${quoted(toolCallId)}`;
+    throw invalid("modified_arguments", "", problem);
+  }
+  if (selectedOptionId !== OPTION_MODIFY_ARGUMENTS) {
+    const problem = "does not go with modified_arguments, with which the call asks again";
+    throw invalid("selected_option_id", selectedOptionId, problem, `choose ${OPTION_MODIFY_ARGUMENTS}`);
+  }
+  if (modifiedDetails.case !== undefined) {
+    throw invalid("file_details", "", "does not go with modified_arguments", "write the content into the arguments");
+  }
+  if (isQuestionOfCall(task, toolCallId)) throw fixedArguments(toolCallId, "it is a question of a running call");
+}
+
+/** Creates the error for arguments that a user cannot change. */
+export function fixedArguments(toolCallId: string, why: string): DevtoolError {
+  const problem = `cannot replace those of tool call ${quoted(toolCallId)}: ${why}`;
+  return invalid("modified_arguments", "", problem, "choose another option, or decline and say what you want");
 }

@@ -1,10 +1,10 @@
-import { create, toJson } from "@bufbuild/protobuf";
+import { isDeepStrictEqual } from "node:util";
+import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
 import {
   ApprovalMode,
   AuditAction,
   type AuditRecord,
   AuditRecordSchema,
-  confirmationsOf,
   findConfirmation,
   findToolCallDetail,
   OPTION_CANCEL,
@@ -28,9 +28,14 @@ import type { FailureType } from "../agent/failure.ts";
 export function auditRecords(before: Task, events: readonly TaskEvent[]): AuditRecord[] {
   const stages = new Map<string, ToolCallStage>();
   const answers = new Map<string, ToolCallConfirmation>();
+  const edits = new Map<string, JsonObject>();
   for (const { payload } of events) {
     if (payload.case !== "message") continue;
-    for (const answer of confirmationsOf(payload.value)) answers.set(answer.toolCallId, answer);
+    for (const { content, modifiedArguments } of payload.value.parts) {
+      if (content.case !== "confirmation") continue;
+      answers.set(content.value.toolCallId, content.value);
+      if (modifiedArguments) edits.set(content.value.toolCallId, modifiedArguments);
+    }
   }
   return events.flatMap((event) => {
     if (event.payload.case !== "toolCall") return [];
@@ -40,11 +45,14 @@ export function auditRecords(before: Task, events: readonly TaskEvent[]): AuditR
     const to = event.toolCallDetail?.stage ?? ToolCallStage.UNSPECIFIED;
     stages.set(toolCallId, to);
     const answer = answers.get(toolCallId);
-    const action = actionOf(call, from, to, answer);
+    const edit = edits.get(toolCallId);
+    const action = actionOf(call, from, to, answer, edit);
     const record = (decision: Decision): AuditRecord => createRecord(before.principal, event, call, decision);
     switch (action) {
       case undefined:
         return [];
+      case AuditAction.ARGUMENTS_CHANGED:
+        return [record({ action, answer, isBound: true, shown: describeEdit(call, edit ?? {}) })];
       case AuditAction.APPROVED:
         // With the user's own content, the digest of the call is known only when the call starts.
         return [record({ action, answer, isBound: !hasOwnContent(answer) })];
@@ -52,7 +60,7 @@ export function auditRecords(before: Task, events: readonly TaskEvent[]): AuditR
         const earlier = findConfirmation(before, toolCallId);
         const started = record({ action, answer, isBound: true });
         if (!hasOwnContent(earlier)) return [started];
-        const approved = { action: AuditAction.APPROVED, answer: earlier, isBound: true, includesCall: true };
+        const approved = { action: AuditAction.APPROVED, answer: earlier, isBound: true, shown: describeCall(call) };
         return [record(approved), started];
       }
       default:
@@ -101,14 +109,28 @@ function hasOwnContent(answer: ToolCallConfirmation | undefined): boolean {
   return answer?.modifiedDetails.case === "fileDetails";
 }
 
+/** Returns the arguments that a user wrote for a call, and the names of those that differ, as JSON with sorted keys. */
+function describeEdit({ inputParameters: before = {} }: ToolCall, args: JsonObject): string {
+  const names = new Set([...Object.keys(before), ...Object.keys(args)]);
+  const changed = [...names].filter((name) => !isDeepStrictEqual(before[name], args[name])).sort();
+  return canonicalJson({ arguments: args, changed });
+}
+
+function describeCall(call: ToolCall): string {
+  return canonicalJson(toJson(ToolCallSchema, call));
+}
+
 /** Returns the action by which a call moved between two stages; undefined for a move that is not audited. */
 function actionOf(
   call: ToolCall,
   from: ToolCallStage,
   to: ToolCallStage,
   answer: ToolCallConfirmation | undefined,
+  edit: JsonObject | undefined,
 ): AuditAction | undefined {
   switch (to) {
+    case ToolCallStage.VALIDATING:
+      return edit && from === ToolCallStage.AWAITING_APPROVAL ? AuditAction.ARGUMENTS_CHANGED : undefined;
     case ToolCallStage.AWAITING_APPROVAL:
       return AuditAction.ASKED;
     case ToolCallStage.SCHEDULED:
@@ -124,7 +146,6 @@ function actionOf(
     }
     case ToolCallStage.CANCELLED:
       return answer?.selectedOptionId === OPTION_CANCEL ? AuditAction.DECLINED : AuditAction.CANCELLED;
-    case ToolCallStage.VALIDATING:
     case ToolCallStage.UNSPECIFIED:
       return undefined;
     default:
@@ -144,15 +165,15 @@ interface Decision {
   readonly answer: ToolCallConfirmation | undefined;
   /** Whether the decision applies to the call with its present digest. */
   readonly isBound: boolean;
-  /** Whether the record includes the call. Default: for the actions in `WITH_CALL`. */
-  readonly includesCall?: boolean;
+  /** What the user was shown or wrote. Default: the call, for the actions in `WITH_CALL`. */
+  readonly shown?: string;
 }
 
 function createRecord(
   principal: string,
   { taskId, sequence, time, toolCallDetail }: TaskEvent,
   call: ToolCall,
-  { action, answer, isBound, includesCall = WITH_CALL.has(action) }: Decision,
+  { action, answer, isBound, shown = WITH_CALL.has(action) ? describeCall(call) : undefined }: Decision,
 ): AuditRecord {
   return create(
     AuditRecordSchema,
@@ -165,7 +186,7 @@ function createRecord(
       action,
       optionId: answer?.selectedOptionId ?? "",
       time,
-      shown: includesCall ? canonicalJson(toJson(ToolCallSchema, call)) : undefined,
+      shown,
       clientLabel: answer ? toolCallDetail?.answerer?.clientLabel : undefined,
       rule: toolCallDetail?.rule,
       sandbox: toolCallDetail?.sandbox,

@@ -36,7 +36,8 @@ export function callEntries(task: Task, updates: readonly CallUpdate[]): LogEntr
     const asks = to === ToolCallStage.AWAITING_APPROVAL;
     const selectedOptionId = asks ? "" : reported?.selectedOptionId || earlier?.selectedOptionId || "";
     const answerer = asks ? undefined : (reported?.answerer ?? earlier?.answerer);
-    const detail = changedDetail(reported ?? earlier, { stage: to, selectedOptionId, answerer });
+    const argumentsEditable = asks && reported?.argumentsEditable === true;
+    const detail = changedDetail(reported ?? earlier, { stage: to, selectedOptionId, answerer, argumentsEditable });
     details.set(toolCallId, detail);
     return [{ payload: { case: "toolCall", value: call }, detail }];
   });

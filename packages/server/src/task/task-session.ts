@@ -24,6 +24,7 @@ import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import { answeredCalls, assertNotEnded } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
+import { checkArguments } from "./check-arguments.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import {
   changedMode,
@@ -77,12 +78,13 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   readonly #messages: RecordedMessages | undefined;
   readonly #recorder: TurnRecorder;
   readonly #runner: TurnRunner;
-  #isStopping = false;
+  /** Aborts when the server closes. */
+  readonly #stopped = new AbortController();
 
   constructor({ log, executor, earlier, lease, messages, sessions }: TaskSessionOptions) {
     this.log = log;
     this.#lease = lease;
-    this.#recorder = new TurnRecorder(log);
+    this.#recorder = new TurnRecorder(log, executor.checkArguments ? "editable" : "fixed");
     this.#executor = executor;
     this.#earlier = earlier;
     const recordEnd = (outcome: Outcome): Promise<void> => this.#end(outcome);
@@ -104,7 +106,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
 
   /** Whether the server closes, so that the session refuses messages. */
   get isStopping(): boolean {
-    return this.#isStopping;
+    return this.#stopped.signal.aborted;
   }
 
   /** Returns whether the log may still be written. When another server has the task, ends all work here. */
@@ -142,14 +144,17 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   }
 
   async accept(incoming: Incoming): Promise<bigint> {
-    const take = (): Promise<bigint> => this.#take(incoming);
+    const take = async (): Promise<bigint> => {
+      await checkArguments(this.task, incoming.message, this.#executor, this.#stopped.signal);
+      return this.#take(incoming);
+    };
     if (!this.#messages) return take();
     return this.#messages.takeOnce(this.task.principal, incoming.message.messageId, take);
   }
 
   async #take(incoming: Incoming): Promise<bigint> {
     const { message, delivery, activateExtension, clientLabel, approvalMode, entry } = incoming;
-    if (this.#isStopping) throw this.log.failure ?? stopping();
+    if (this.isStopping) throw this.log.failure ?? stopping();
     const answered = callEntries(this.task, answeredCalls(this.task, message, clientLabel));
     const mayBeSteered = this.#executor.takesSteering === true && !hasOwnTurn(this.task);
     const steers = delivery === MessageDelivery.STEER && mayBeSteered && !message.turnSettings;
@@ -235,7 +240,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
 
   /** Stops the agent because the server closes. The task is left as after a restart, and refuses messages. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
+    this.#stopped.abort(STOPPING);
     await this.#runner.abort(STOPPING);
   }
 
@@ -270,7 +275,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
       return this.#recorder.append([...ended, withUntaken(entry, this.task)]);
     const before = [...ended, ...endTextEntries(entry)];
     // The message waits for the next start of the server, and the task stays `working`.
-    return this.#isStopping ? this.#recorder.append(before) : this.#continueWith(next, before);
+    return this.isStopping ? this.#recorder.append(before) : this.#continueWith(next, before);
   }
 
   /** Starts the next turn with a queued message. The task stays `working`. */

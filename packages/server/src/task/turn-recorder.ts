@@ -1,7 +1,15 @@
 import { create } from "@bufbuild/protobuf";
-import { awaitedToolCalls, deriveState, TaskState, TextContentSchema, ToolCallStatus } from "@devtool/schema";
+import {
+  awaitedToolCalls,
+  deriveState,
+  findToolCallDetail,
+  isAwaitingApproval,
+  TaskState,
+  TextContentSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
 import type { AgentEvent } from "../agent/agent-executor.ts";
-import type { CallUpdate } from "../agent/call-update.ts";
+import { type CallUpdate, changedDetail } from "../agent/call-update.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
@@ -23,8 +31,12 @@ export class TurnRecorder {
   #waiting: LogEntry[] = [];
   #flushing: NodeJS.Immediate | undefined;
 
-  constructor(log: EventLog) {
+  readonly #arguments: "editable" | "fixed";
+
+  /** `args`: whether the agent takes arguments that the user wrote in place of its own. */
+  constructor(log: EventLog, args: "editable" | "fixed") {
     this.#log = log;
+    this.#arguments = args;
   }
 
   /** The sequence of the next entry, after the events that are not appended yet. */
@@ -76,9 +88,18 @@ export class TurnRecorder {
 
   /** Records tool calls. A call may run only when its EXECUTING is durable. Store failures surface on the next append. */
   #recordCalls(updates: readonly CallUpdate[]): Promise<void> | undefined {
-    const recorded = this.appendWithState(callEntries(this.#log.task, updates));
+    const offered = updates.map((update) => this.#withEditable(update));
+    const recorded = this.appendWithState(callEntries(this.#log.task, offered));
     if (updates.some(({ call }) => call.status === ToolCallStatus.EXECUTING)) return recorded;
     recorded.catch(() => undefined);
     return undefined;
+  }
+
+  /** Returns a call that asks with what its detail says about its arguments: whether the user may write others (TOOL-12). */
+  #withEditable(update: CallUpdate): CallUpdate {
+    const { call, detail = findToolCallDetail(this.#log.task, call.toolCallId) } = update;
+    const isQuestion = detail !== undefined && detail.parentToolCallId !== "";
+    if (this.#arguments === "fixed" || isQuestion || !isAwaitingApproval(call)) return update;
+    return { call, detail: changedDetail(detail, { argumentsEditable: true }) };
   }
 }

@@ -16,7 +16,11 @@ export class CallResults {
   /** The user's answers to calls, by the ids of the calls. */
   readonly #answers = new Map<string, ToolCallConfirmation>();
 
+  /** The ids of the calls whose arguments the user wrote. */
+  readonly #edited: ReadonlySet<string>;
+
   constructor(history: readonly Message[]) {
+    this.#edited = new Set(history.flatMap(editedCalls));
     for (const answer of history.flatMap(confirmationsOf)) {
       // The last answer decides. The content that the user gave can be in an earlier one, as when they used an editor.
       const changed = answer.modifiedDetails.case ? answer : this.#answers.get(answer.toolCallId);
@@ -31,6 +35,8 @@ export class CallResults {
     if (call.result.case && answer?.modifiedDetails.case === "fileDetails")
       response.note =
         "The user changed the proposed content before it was written; the arguments of the call show theirs.";
+    else if (this.#edited.has(call.toolCallId))
+      response.note = "The user changed the arguments of this call; they are shown as the user wrote them.";
     return response;
   }
 
@@ -42,6 +48,13 @@ export class CallResults {
       .map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
     return { text: texts.join("\n\n"), isError: error !== undefined };
   }
+}
+
+/** Lists the ids of the calls of a message whose arguments the user wrote. */
+function editedCalls({ parts }: Message): string[] {
+  return parts.flatMap(({ content, toolCallDetail }) =>
+    content.case === "toolCall" && toolCallDetail?.argumentsEditor ? [content.value.toolCallId] : [],
+  );
 }
 
 /** Returns what a model is told in place of the messages that a summary replaces. */

@@ -1,0 +1,119 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import {
+  findModifiedArguments,
+  findToolCallDetail,
+  isAwaitingApproval,
+  oneLine,
+  type ToolCall,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
+import { type ArgumentsEdit, Code, changedDetail, DevtoolError } from "@devtool/server/agent";
+import { assertKnownArguments } from "./known-arguments.ts";
+import {
+  askForApproval,
+  callError,
+  findTool,
+  type PrepareContext,
+  type PreparedCall,
+  policyRequest,
+  prepareFailure,
+} from "./prepared-call.ts";
+
+/** The reason of a question about a call that the policy would let run, but not with arguments that nobody has been shown. */
+const EDITED = "its arguments were changed: approve what runs";
+
+/**
+ * Checks arguments that a user wrote in place of those of a call, as those of a model are checked, and asks the policy.
+ *
+ * Throws a `DevtoolError` that names the argument or the rule, for arguments that cannot be used.
+ */
+export async function checkEditedArguments(
+  { call, args }: ArgumentsEdit,
+  context: PrepareContext,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await prepareEdited(call, args, context, signal);
+  } catch (reason) {
+    signal.throwIfAborted();
+    const { problem, code, remedy, details, cause } = callError(reason, call, context);
+    const isArgument = code === Code.InvalidArgument && details !== undefined && problem.startsWith(details.field);
+    const field = isArgument ? `modified_arguments.${details.field}` : "modified_arguments";
+    const text = isArgument ? `modified_arguments.${problem}` : `modified_arguments cannot be used: ${problem}`;
+    throw new DevtoolError(text, code, { remedy, cause, details: { value: "", ...details, field } });
+  }
+}
+
+/** Returns the arguments of the user with which a call is to ask again; undefined if it does not have to. */
+export function argumentsToAsk(call: ToolCall, { task }: Pick<PrepareContext, "task">): JsonObject | undefined {
+  if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call)) return undefined;
+  return findModifiedArguments(task, call.toolCallId);
+}
+
+/** Resumes a call whose user changed its arguments before a restart: it asks with them. */
+export async function resumeEdited(
+  call: ToolCall,
+  args: JsonObject,
+  context: PrepareContext,
+  signal: AbortSignal,
+): Promise<PreparedCall> {
+  const detail = changedDetail(findToolCallDetail(context.task, call.toolCallId), {});
+  const before: PreparedCall = { call, detail, invocation: undefined };
+  try {
+    return await askWithArguments(before, args, context, signal);
+  } catch (reason) {
+    signal.throwIfAborted();
+    return { ...before, call: prepareFailure(call, reason, context) };
+  }
+}
+
+/**
+ * Returns a call that asks with the arguments of the user. They were checked before their answer was recorded. If they cannot be
+ * used any more, the call asks as it did before, and says why.
+ */
+export async function askWithArguments(
+  before: PreparedCall,
+  args: JsonObject,
+  context: PrepareContext,
+  signal: AbortSignal,
+): Promise<PreparedCall> {
+  const { call } = before;
+  try {
+    return await prepareEdited(call, args, context, signal);
+  } catch (reason) {
+    signal.throwIfAborted();
+    const proposed =
+      before.invocation ?? (await findTool(call, context.tools).prepare(call.inputParameters ?? {}, signal));
+    const { message } = callError(reason, call, context);
+    const detail = changedDetail(before.detail, { reason: `the changed arguments cannot be used: ${message}` });
+    return askForApproval({ ...before, detail }, proposed);
+  }
+}
+
+/** Returns the question about a call with the arguments of the user, which it asks also where the policy would let the call run. */
+async function prepareEdited(
+  { confirmationRequest: _before, ...call }: ToolCall,
+  args: JsonObject,
+  context: PrepareContext,
+  signal: AbortSignal,
+): Promise<PreparedCall> {
+  const tool = findTool(call, context.tools);
+  assertKnownArguments(tool, args);
+  const invocation = await tool.prepare(args, signal);
+  const edited = { ...call, inputParameters: args, description: oneLine(invocation.description) };
+  const { decision, rule, reason, saves } = await context.policy.decide(
+    policyRequest(edited, invocation, context),
+    signal,
+  );
+  if (decision === "deny") {
+    const problem = `tool ${JSON.stringify(call.toolName)} is denied: ${reason}`;
+    throw new DevtoolError(problem, Code.PermissionDenied, { remedy: "change them again, or decline the call" });
+  }
+  const { edit: _replaced, ...detail } = changedDetail(findToolCallDetail(context.task, call.toolCallId), {
+    rule,
+    reason: decision === "ask" ? reason : EDITED,
+  });
+  const changed = defined({ ...detail, argumentsEditor: detail.answerer });
+  return askForApproval({ call: edited, detail: changed, invocation, saves }, invocation);
+}
