@@ -4,6 +4,7 @@ import { type AskedToolCall, confirmationPart } from "@devtool/client";
 import {
   type ConfirmationRequest,
   OPTION_CANCEL,
+  OPTION_MODIFY_ARGUMENTS,
   OPTION_MODIFY_WITH_EDITOR,
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
@@ -11,6 +12,7 @@ import {
   type Part,
   PartSchema,
 } from "@devtool/schema";
+import { ArgumentsEditor } from "./edit-arguments.ts";
 import { editText } from "./editor.ts";
 import { userMessage } from "./error-text.ts";
 import { type Io, writeLine } from "./io.ts";
@@ -52,10 +54,11 @@ export function declineAll(io: Pick<Io, "stderr">, why: string): Approver {
   };
 }
 
-/** Returns an approver that asks the user with the call's options. A proposed file can be edited first. */
+/** Returns an approver that asks the user with the call's options. A proposed file and the arguments can be edited first. */
 export function approveByAsking(io: Io, questioner: Questioner): Approver {
   const { out } = questioner;
   const paint = paintFor(io, out);
+  const edits = new ArgumentsEditor(io);
   return async ({ call, isQuestion }, signal) => {
     const request = call.confirmationRequest;
     if (!request) return undefined;
@@ -64,7 +67,7 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
     const maxLines = Math.max(6, (screen.rows ?? 40) - request.options.length - 8);
     const whole = questionLines(call, paint, { screen, maxLines: Number.POSITIVE_INFINITY });
     const short = questionLines(call, paint, { screen, maxLines });
-    const choices = choicesFor(request);
+    const choices = choicesFor(request, call);
     if (short.length < whole.length) choices.push(SHOW_ALL);
     const menu = choices.map(({ key, label }) => `  ${paint("heading", `[${key}]`)} ${label}`);
     const printQuestion = (lines: readonly string[]): void =>
@@ -80,7 +83,9 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
       if (choice === SHOW_ALL) {
         printQuestion(whole);
       } else if (choice?.edits) {
-        const part = await editProposal(call, choice.id, io, questioner);
+        const { id } = choice;
+        const edit = choice.edits === "file" ? () => editProposal(call, id, io) : () => edits.edit(call);
+        const part = await edited(edit, questioner);
         if (part) return [part];
       } else if (choice) {
         return [confirmationPart(call, choice.id)];
@@ -100,12 +105,12 @@ interface Choice {
   /** The id of the option. */
   readonly id: string;
   readonly label: string;
-  /** Whether the user edits the proposed file first. */
-  readonly edits: boolean;
+  /** What the user edits first. */
+  readonly edits?: "file" | "arguments";
 }
 
 /** Shows the whole question when it does not fit the terminal. Not an option of the call. */
-const SHOW_ALL: Choice = { key: "v", id: "view", label: "View all of it", edits: false };
+const SHOW_ALL: Choice = { key: "v", id: "view", label: "View all of it" };
 
 /** Returns the size of the terminal, as far as it is known. */
 function screenSize(out: Writable): Screen {
@@ -118,19 +123,21 @@ function screenSize(out: Writable): Screen {
 /** Writes the file as the user edited it, without another question. Not an option of the call. */
 const EDIT_FIRST = "Edit first";
 
-/** Returns the options of a call; for a proposed file also that of editing it, before the last, which declines. */
-function choicesFor({ options, details }: ConfirmationRequest): Choice[] {
+/** Returns the options of a call; also those of editing a proposed file and the arguments, before the last, which declines. */
+function choicesFor({ options, details }: ConfirmationRequest, { argumentsEditable }: AskedToolCall): Choice[] {
   const offered = options.map(
     ({ id, name, description }, index): Choice => ({
       key: KEYS.get(id) ?? String(index + 1),
       id,
       label: oneLine(description === undefined ? name : `${name}: ${description}`),
-      edits: id === OPTION_MODIFY_WITH_EDITOR,
+      ...(id === OPTION_MODIFY_WITH_EDITOR && { edits: "file" }),
     }),
   );
-  const edit: Choice = { key: "e", id: OPTION_PROCEED_ONCE, label: EDIT_FIRST, edits: true };
+  const file: Choice = { key: "e", id: OPTION_PROCEED_ONCE, label: EDIT_FIRST, edits: "file" };
+  const args: Choice = { key: "c", id: OPTION_MODIFY_ARGUMENTS, label: "Change the arguments", edits: "arguments" };
   const isFile = details.case === "fileEditDetails";
-  return [...offered.slice(0, -1), ...(isFile ? [edit] : []), ...offered.slice(-1)];
+  const added = [...(isFile ? [file] : []), ...(argumentsEditable ? [args] : [])];
+  return [...offered.slice(0, -1), ...added, ...offered.slice(-1)];
 }
 
 const KEYS: ReadonlyMap<string, string> = new Map([
@@ -145,18 +152,17 @@ const KEYS: ReadonlyMap<string, string> = new Map([
   [OPTION_CANCEL, "n"],
 ]);
 
-/** Lets the user edit the proposed file. Prints a failure and returns undefined; the question stays open. */
-async function editProposal(
-  call: AskedToolCall,
-  optionId: string,
-  io: Io,
-  questioner: Questioner,
-): Promise<Part | undefined> {
+/** Lets the user edit the proposed file, and returns the answer with it. Throws if there is no editor or it fails. */
+async function editProposal(call: AskedToolCall, optionId: string, io: Io): Promise<Part> {
   const details = call.confirmationRequest?.details;
   const proposed = details?.case === "fileEditDetails" ? details.value : undefined;
+  return confirmationPart(call, optionId, await editText(proposed?.newContent ?? "", proposed?.fileName ?? "file", io));
+}
+
+/** Gives the terminal to an editor. Prints a failure and returns undefined; the question stays open. */
+async function edited(edit: () => Promise<Part>, questioner: Questioner): Promise<Part | undefined> {
   try {
-    const edit = (): Promise<string> => editText(proposed?.newContent ?? "", proposed?.fileName ?? "file", io);
-    return confirmationPart(call, optionId, await questioner.lend(edit));
+    return await questioner.lend(edit);
   } catch (reason) {
     writeLine(questioner.out, visible(userMessage(reason)));
     return undefined;

@@ -24,7 +24,7 @@ export interface ConversationOptions {
   readonly approve: Approver;
   /** Receives each event as it arrives. */
   readonly onEvent: (event: TaskEvent) => void;
-  /** Receives why an answer did not count: what it was for was answered elsewhere, or has changed. */
+  /** Receives why an answer did not count: its question was answered elsewhere or has changed, or its arguments were refused. */
   readonly onOutdated: (problem: string) => void;
   readonly nextId: () => string;
   /** The name of the program in the log: at most 64 visible characters. */
@@ -70,13 +70,21 @@ export async function answerAll(task: Task, options: ConversationOptions, signal
   try {
     return await converse({ request: { message, taskId: task.id }, before: task }, options, signal);
   } catch (reason) {
-    if (ConnectError.from(reason).code !== Code.FailedPrecondition) throw reason;
+    const { code } = ConnectError.from(reason);
+    if (parts.some(({ modifiedArguments }) => modifiedArguments) && REFUSES_ARGUMENTS.has(code)) {
+      options.onOutdated(userMessage(reason));
+      return answerAll(task, options, signal);
+    }
+    if (code !== Code.FailedPrecondition) throw reason;
     const changed = await changedTask(task, options, signal);
     if (!changed) throw reason;
     options.onOutdated(userMessage(reason));
     return answerAll(changed, options, signal);
   }
 }
+
+/** The codes with which a server refuses arguments that a user changed: they are invalid, or the policy denies them. */
+const REFUSES_ARGUMENTS: ReadonlySet<Code> = new Set([Code.InvalidArgument, Code.PermissionDenied]);
 
 /** Follows what happened to a task since a question was shown, until it waits or has ended. Undefined if nothing did. */
 async function changedTask(

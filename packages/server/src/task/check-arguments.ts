@@ -2,9 +2,13 @@ import { findToolCall, type Message, type Task } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { answeredCalls, fixedArguments } from "./answer.ts";
 
+/** Whether a message has arguments in place of those of tool calls. */
+export function changesArguments({ parts }: Message): boolean {
+  return parts.some(({ modifiedArguments }) => modifiedArguments !== undefined);
+}
+
 /**
- * Has the agent check the arguments that a message has in place of those of tool calls (TOOL-12). Does nothing for a message
- * without any.
+ * Has the agent check the arguments that a message has in place of those of tool calls (TOOL-12).
  *
  * Throws a `DevtoolError` if one of the calls is not open for them, or its agent does not take them.
  */
@@ -14,7 +18,6 @@ export async function checkArguments(
   executor: Pick<AgentExecutor, "checkArguments">,
   signal: AbortSignal,
 ): Promise<void> {
-  if (message.parts.every(({ modifiedArguments }) => modifiedArguments === undefined)) return;
   // What is wrong with the answer itself is told before the agent is asked.
   answeredCalls(task, message);
   for (const { content, modifiedArguments: args } of message.parts) {

@@ -24,7 +24,7 @@ import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import { answeredCalls, assertNotEnded } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
-import { checkArguments } from "./check-arguments.ts";
+import { changesArguments, checkArguments } from "./check-arguments.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import {
   changedMode,
@@ -144,12 +144,16 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   }
 
   async accept(incoming: Incoming): Promise<bigint> {
-    const take = async (): Promise<bigint> => {
-      await checkArguments(this.task, incoming.message, this.#executor, this.#stopped.signal);
-      return this.#take(incoming);
-    };
+    const take = (): Promise<bigint> =>
+      changesArguments(incoming.message) ? this.#takeChecked(incoming) : this.#take(incoming);
     if (!this.#messages) return take();
     return this.#messages.takeOnce(this.task.principal, incoming.message.messageId, take);
+  }
+
+  async #takeChecked(incoming: Incoming): Promise<bigint> {
+    await checkArguments(this.task, incoming.message, this.#executor, this.#stopped.signal);
+    // The calls may have been answered meanwhile. That is found out with the answers themselves.
+    return this.#take(incoming);
   }
 
   async #take(incoming: Incoming): Promise<bigint> {
