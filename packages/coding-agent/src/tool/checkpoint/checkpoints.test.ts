@@ -71,6 +71,18 @@ describe("Checkpoints", () => {
     expect(await open().list(own(join(base, "other")), signal)).toEqual([]);
   });
 
+  it("goes on after a checkpoint that was made although its maker heard of a failure", async () => {
+    const checkpoints = open();
+    await checkpoints.snapshot(own(root), "one", signal);
+    write("src/a.txt", "two");
+    // As a process that is stopped before it reads git's answer: the commit is there, and this instance does not know it.
+    expect(await open().snapshot(own(root), "two", signal)).toBe("2");
+    write("src/a.txt", "three");
+    const attempts = [];
+    for (const label of ["three", "again"]) attempts.push(await checkpoints.snapshot(own(root), label, signal));
+    expect(attempts.at(-1)).toBe("3");
+  });
+
   it("leaves names alone that are not UTF-8, and treats names with a meaning for git as files", async () => {
     const odd = Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0xff, 0xfe])]);
     writeFileSync(odd, "one");

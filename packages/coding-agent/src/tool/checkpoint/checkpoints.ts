@@ -226,6 +226,8 @@ export class Checkpoints {
       label: label.slice(0, MAX_LABEL_LENGTH),
       createTime: timestampFromDate(createTime),
     });
+    // Read again after a failure: git may have made the commit all the same.
+    this.#latest.delete(workspacePath);
     const tree = await writer.finish({ checkpoint, before, files });
     this.#latest.set(workspacePath, { id, principal, tree, files });
     if (Number(id) % KEPT === 0) await this.#removeOld(workspacePath, signal);

@@ -1,0 +1,103 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import type { PostgresServer } from "@devtool/postgres/testing";
+import { type ServerProcess, startServing } from "../crash/server-process.ts";
+import { type Balancer, freePorts, startBalancer } from "./balancer.ts";
+
+const TOKEN = "one-token-for-all-servers-of-32-characters";
+
+/** How a fleet is set up. */
+export interface FleetOptions {
+  readonly database: PostgresServer;
+  /** The schema of its tables. */
+  readonly schema: string;
+  readonly replicas: number;
+  /** A module that each server loads first. Default: none. */
+  readonly loaded?: URL | undefined;
+  /** Further flags of each server. Default: none. */
+  readonly flags?: readonly string[] | undefined;
+}
+
+/** Servers in processes of their own, as their users start them, that share a database and a workspace behind a balancer. */
+export class ServerFleet implements AsyncDisposable {
+  readonly token: string = TOKEN;
+  readonly #options: FleetOptions;
+  readonly #root: string;
+  readonly #ports: readonly number[];
+  readonly #balancer: Balancer;
+  readonly #servers: ServerProcess[] = [];
+
+  static async start(options: FleetOptions): Promise<ServerFleet> {
+    const root = await mkdtemp(join(tmpdir(), "devtool-fleet-"));
+    await mkdir(join(root, "work"));
+    await writeFile(join(root, "token"), TOKEN, { mode: 0o600 });
+    const [port = 0, ...ports] = await freePorts(options.replicas + 1);
+    const fleet = new ServerFleet(options, root, ports, await startBalancer(root, ports, port));
+    for (let index = 0; index < options.replicas; index++) await fleet.launch(index);
+    return fleet;
+  }
+
+  private constructor(options: FleetOptions, root: string, ports: readonly number[], balancer: Balancer) {
+    this.#options = options;
+    this.#root = root;
+    this.#ports = ports;
+    this.#balancer = balancer;
+  }
+
+  get size(): number {
+    return this.#ports.length;
+  }
+
+  get workspace(): string {
+    return join(this.#root, "work");
+  }
+
+  /** The URL of the balancer. */
+  get url(): string {
+    return this.#balancer.url;
+  }
+
+  /** Starts a server, or starts it again after it has ended. */
+  async launch(index: number): Promise<void> {
+    const { database, schema, flags = [], loaded } = this.#options;
+    const data = join(this.#root, `data-${index}`);
+    await mkdir(data, { recursive: true, mode: 0o700 });
+    await writeFile(join(data, "config.toml"), `[store]\nurl = "${database.url}"\nschema = "${schema}"\n`);
+    const place = ["--data", data, "--workspace", this.workspace, "--token-file", join(this.#root, "token")];
+    const entry = ["--port", String(this.#ports[index]), "--public-url", this.url];
+    const environment = { ...process.env, NODE_OPTIONS: loaded ? `--import ${loaded}` : "" };
+    this.#servers[index] = await startServing([...place, ...entry, ...flags], environment);
+  }
+
+  server(index: number): ServerProcess {
+    const server = this.#servers[index];
+    if (!server) throw new Error(`server ${index} was never started`);
+    return server;
+  }
+
+  signal(index: number, signal: NodeJS.Signals): void {
+    process.kill(this.server(index).info.pid, signal);
+  }
+
+  /** A client of the balancer, or of one server. */
+  client(index?: number): DevtoolClient {
+    const baseUrl = index === undefined ? this.url : `http://127.0.0.1:${this.#ports[index]}`;
+    const interceptors = [bearerInterceptor(TOKEN)];
+    return createDevtoolClient(createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }));
+  }
+
+  /** Reads rows of a table of the fleet. */
+  rows(columns: string, table: string, condition: string): Promise<readonly Record<string, unknown>[]> {
+    const { database, schema } = this.#options;
+    return database.run(`SELECT ${columns} FROM ${schema}.${table} WHERE ${condition}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const server of this.#servers) await server?.kill();
+    await this.#balancer[Symbol.asyncDispose]();
+    await rm(this.#root, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,114 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { textMessage } from "@devtool/client";
+import { type TaskEvent, TaskState } from "@devtool/schema";
+import { settle } from "../crash/crash-cycles.ts";
+import { FleetClient } from "./fleet-clients.ts";
+import { checkFleet, FleetHistory, type FleetReport } from "./fleet-history.ts";
+import type { ServerFleet } from "./server-fleet.ts";
+
+/** What happens to a server: it is killed, it is stopped and goes on later, or it is asked to end. */
+export type Blow = "SIGKILL" | "SIGSTOP" | "SIGTERM";
+
+/** The time in milliseconds from one blow to the next. */
+const PERIOD_MS = 5000;
+
+/** How long a server is stopped: longer than its lease, and than others take to find its tasks. */
+const STOPPED_MS = 7000;
+
+/** The time in milliseconds after which tasks count as not taken over. */
+const LONGEST_TAKEOVER_MS = 30_000;
+
+const CLIENTS = 8;
+
+/** The states of tasks that another server must take over. */
+const OPEN_STATES = [TaskState.SUBMITTED, TaskState.WORKING, TaskState.INPUT_REQUIRED].join();
+
+/** How a storm went. */
+export interface StormReport {
+  readonly report: FleetReport;
+  /** The times in milliseconds from a blow until each open task of its server had another one. */
+  readonly takeovers: Readonly<Record<Blow, number[]>>;
+  readonly blows: number;
+  /** What servers said against requests of clients. */
+  readonly refusals: readonly string[];
+}
+
+/** Lets clients work with a fleet for a time while its servers are hit one after the other, then compares all there is to see (R15). */
+export async function runStorm(fleet: ServerFleet, seconds: number, ways: readonly Blow[]): Promise<StormReport> {
+  const history = new FleetHistory();
+  const limit = AbortSignal.timeout(seconds * 1000 + 400_000);
+  const over = AbortSignal.timeout(seconds * 1000);
+  const clients = Array.from({ length: CLIENTS }, () => new FleetClient(fleet, history, limit));
+  const working = Promise.all(clients.map((client) => client.work(over)));
+  const takeovers: Record<Blow, number[]> = { SIGKILL: [], SIGSTOP: [], SIGTERM: [] };
+  let blows = 0;
+  while (!over.aborted) {
+    const next = delay(PERIOD_MS);
+    const way = ways[blows % ways.length] ?? "SIGKILL";
+    takeovers[way].push(...(await strike(fleet, blows % fleet.size, way)));
+    blows++;
+    await next;
+  }
+  await working;
+  const refusals = clients.flatMap((client) => client.refusals);
+  return { report: await check(fleet, history, limit), takeovers, blows, refusals };
+}
+
+/** Hits a server, and brings it back. Gives the times in which its open tasks were taken over. */
+async function strike(fleet: ServerFleet, index: number, way: Blow): Promise<readonly number[]> {
+  const owner = await ownerOf(fleet, index);
+  const server = fleet.server(index);
+  const measured = timeTakeovers(fleet, owner, () => fleet.signal(index, way));
+  if (way === "SIGSTOP") {
+    await delay(STOPPED_MS);
+    fleet.signal(index, "SIGCONT");
+    return measured;
+  }
+  await server.ended;
+  await fleet.launch(index);
+  return measured;
+}
+
+/** Returns the id under which a server holds its leases now: that of a task which it has just begun. */
+async function ownerOf(fleet: ServerFleet, index: number): Promise<unknown> {
+  const message = textMessage(crypto.randomUUID(), "text Here.");
+  const { task } = await fleet.client(index).tasks.sendMessage({ message });
+  const [row] = await fleet.rows("owner", "task", `id = '${task?.id}'`);
+  return row?.owner;
+}
+
+/** Strikes, then waits until no open task has the owner any more. Gives how long each of those took that it had then. */
+async function timeTakeovers(fleet: ServerFleet, owner: unknown, hit: () => void): Promise<number[]> {
+  const openTasks = async (): Promise<Set<unknown>> => {
+    const rows = await fleet.rows("id", "task", `owner = '${owner}' AND state IN (${OPEN_STATES})`);
+    return new Set(rows.map(({ id }) => id));
+  };
+  hit();
+  const began = performance.now();
+  let open = await openTasks();
+  const taken: number[] = [];
+  while (open.size > 0 && performance.now() - began < LONGEST_TAKEOVER_MS) {
+    await delay(20);
+    const left = await openTasks();
+    const elapsed = performance.now() - began;
+    for (const id of open) if (!left.has(id)) taken.push(elapsed);
+    open = left;
+  }
+  return [...taken, ...[...open].map(() => Number.POSITIVE_INFINITY)];
+}
+
+/** Lets all tasks come to rest, and compares what clients saw with the logs and with what the tools did. */
+async function check(fleet: ServerFleet, history: FleetHistory, signal: AbortSignal): Promise<FleetReport> {
+  const client = new FleetClient(fleet, history, signal);
+  const logs = new Map<string, TaskEvent[]>();
+  for (const [taskId, token] of history.witness.tokens) {
+    await settle(client.devtool, taskId, signal);
+    const { task } = await client.devtool.tasks.getTask({ taskId }, { signal });
+    if (task) await client.approve(task, token);
+    logs.set(taskId, await settle(client.devtool, taskId, signal));
+  }
+  const effects = await readFile(join(fleet.workspace, "effects.txt"), "utf8").catch(() => "");
+  return checkFleet(history, logs, effects.split("\n").filter(Boolean));
+}
