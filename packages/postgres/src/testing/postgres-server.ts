@@ -1,9 +1,13 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, type ExecFileSyncOptions, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, globSync, mkdtempSync, rmSync } from "node:fs";
+import { chownSync, existsSync, globSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { Client } from "pg";
+
+/** Data directories as initdb makes them, one for each version. Removing them is safe: they are made again. */
+const TEMPLATES = fileURLToPath(new URL("../../node_modules/.cache/postgres/", import.meta.url));
 
 /** A server of PostgreSQL for a test, on a socket in a directory of its own. Disposing of it removes it with all its data. */
 export interface PostgresServer extends AsyncDisposable {
@@ -49,8 +53,7 @@ export async function startPostgres(
   if (user) chownSync(directory, user.uid, user.gid);
   const data = join(directory, "data");
   const options = { ...user, cwd: directory };
-  const initdb = ["-D", data, "-U", "devtool", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
-  execFileSync(join(bin, "initdb"), initdb, { ...options, stdio: ["ignore", "ignore", "inherit"] });
+  copy(templateOf(bin, options, directory), data);
   const settings = { listen_addresses: "", unix_socket_directories: directory, fsync, max_connections: "200" };
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const server = spawn(join(bin, "postgres"), ["-D", data, ...flags], {
@@ -66,6 +69,33 @@ export async function startPostgres(
     rmSync(directory, { recursive: true, force: true });
   };
   return { url, socketDirectory: directory, run: (sql) => run(url, sql), [Symbol.asyncDispose]: stop };
+}
+
+/** Returns the data directory that those of servers are copied from, which the first call makes with initdb. */
+function templateOf(bin: string, options: ExecFileSyncOptions, directory: string): string {
+  const initdb = join(bin, "initdb");
+  const template = join(TEMPLATES, `${initdb.replaceAll("/", "_")}-${statSync(initdb).mtimeMs}`);
+  if (existsSync(template)) return template;
+  const made = join(directory, "template");
+  const args = ["-D", made, "-U", "devtool", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
+  execFileSync(initdb, args, { ...options, stdio: ["ignore", "ignore", "inherit"] });
+  mkdirSync(TEMPLATES, { recursive: true });
+  const unfinished = mkdtempSync(join(TEMPLATES, "unfinished-"));
+  try {
+    copy(made, join(unfinished, "data"));
+    renameSync(join(unfinished, "data"), template);
+  } catch (reason) {
+    // Another process made it meanwhile: this copy is thrown away.
+    if (!existsSync(template)) throw reason;
+  } finally {
+    rmSync(unfinished, { recursive: true });
+  }
+  return template;
+}
+
+/** Copies a directory with the owners of its files. */
+function copy(from: string, to: string): void {
+  execFileSync("cp", ["-a", from, to]);
 }
 
 async function run(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
