@@ -9,9 +9,9 @@ import { childrenOf } from "./acp/processes.ts";
 import { RfcClient, type Shown } from "./acp/rfc-client.ts";
 import { readStore } from "./audit/kills.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
-import { roundsOf } from "./depth.ts";
+import { roundsOf, variantsOf } from "./depth.ts";
 
-const rounds = roundsOf("DEVTOOL_ACP_KILL_ROUNDS", { quick: 3, ci: 10, deep: 100 });
+const rounds = roundsOf("DEVTOOL_ACP_KILL_ROUNDS", { quick: 1, ci: 10, deep: 100 });
 const LIMIT_MS = 60_000;
 
 describe("an ACP agent whose question waits", () => {
@@ -29,22 +29,26 @@ describe("an ACP agent whose question waits", () => {
     rmSync(base, { recursive: true });
   });
 
-  it.each([
-    ["the server", (): readonly (() => Promise<void>)[] => [restart]],
-    ["the agent", (): readonly (() => Promise<void>)[] => [killAgents]],
-    ["the agent and then the server", (): readonly (() => Promise<void>)[] => [killAgents, restart]],
-    ["the server, twice", (): readonly (() => Promise<void>)[] => [restart, restart]],
-  ])("is asked once and runs its call once when kill -9 ends %s", async (_, kills) => {
-    const asked = await client().begin("say before\njob done.txt\nsay after", AbortSignal.timeout(LIMIT_MS));
-    expect([asked.state, asked.questions.length]).toEqual(["input-required", 1]);
-    for (const kill of kills()) await kill();
-    const ended = await answer(asked, "proceed_once");
-    expect([ended.state, ended.text, runs()]).toEqual(["completed", "after", 1]);
-    // An error: the question was answered.
-    expect((await answer(asked, "proceed_once")).state).toBe("");
-    await server.stop();
-    expect(await actions()).toEqual(["ASKED", "APPROVED", "STARTED", "SUCCEEDED"]);
-  });
+  const kinds: readonly (readonly [what: string, kills: () => readonly (() => Promise<void>)[]])[] = [
+    ["the server", () => [restart]],
+    ["the agent", () => [killAgents]],
+    ["the agent and then the server", () => [killAgents, restart]],
+    ["the server, twice", () => [restart, restart]],
+  ];
+  it.each(variantsOf("kinds of kills", kinds, 2))(
+    "is asked once and runs its call once when kill -9 ends %s",
+    async (_, kills) => {
+      const asked = await client().begin("say before\njob done.txt\nsay after", AbortSignal.timeout(LIMIT_MS));
+      expect([asked.state, asked.questions.length]).toEqual(["input-required", 1]);
+      for (const kill of kills()) await kill();
+      const ended = await answer(asked, "proceed_once");
+      expect([ended.state, ended.text, runs()]).toEqual(["completed", "after", 1]);
+      // An error: the question was answered.
+      expect((await answer(asked, "proceed_once")).state).toBe("");
+      await server.stop();
+      expect(await actions()).toEqual(["ASKED", "APPROVED", "STARTED", "SUCCEEDED"]);
+    },
+  );
 
   it("does not run a call that was declined before kill -9", async () => {
     const asked = await client().begin("job done.txt\nsay after", AbortSignal.timeout(LIMIT_MS));

@@ -20,6 +20,7 @@ import { type Binding, BindingSchema, ConversationSchema, type ProgramResponse }
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from "vitest";
 import { honestProgram } from "./bindings/honest-program.ts";
+import { variantsOf } from "./depth.ts";
 
 const directory = fileURLToPath(new URL("../bindings/", import.meta.url));
 /** How the languages of which only the generation is checked define a message. */
@@ -220,7 +221,7 @@ describe("the program suite", () => {
       breaks: "program/two-questions",
     },
   };
-  for (const [fault, { spoil, breaks }] of Object.entries(faults)) {
+  for (const [fault, { spoil, breaks }] of variantsOf("faults of programs", Object.entries(faults), 4)) {
     it(`fails one that ${fault} (sabotage)`, async () => {
       expect(await failuresOf(spoil)).toContain(breaks);
     });

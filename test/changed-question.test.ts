@@ -14,7 +14,7 @@ import {
 import { createA2aTransport } from "@devtool/client/a2a";
 import { SHOWN_DIGEST_URI, type Task } from "@devtool/schema";
 import { ReviewDecision, type SessionEvent, SessionService } from "@devtool/schema/codex";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Conversation } from "./audit/conversation.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
 import { ClientStream } from "./sq-eq/client-stream.ts";
@@ -25,22 +25,41 @@ const LIMIT_MS = 60_000;
 const signal = AbortSignal.timeout(LIMIT_MS * 5);
 const CHANGED = { code: Code.FailedPrecondition, rawMessage: expect.stringContaining("its question has changed") };
 
+/** A task that has asked twice under the same id: before kill -9, and after it about a file that had changed meanwhile. */
+interface AskedTwice {
+  readonly shown: Task;
+  readonly asked: Task;
+  /** Returns what is in the file that both questions are about. */
+  readonly content: () => string;
+}
+
 describe("an answer to a question that has changed (TOOL-11)", () => {
+  /** How many tasks ask before the one kill -9 that all share: one for each test that takes one. */
+  const TASKS = 8;
+  const shownTasks: Task[] = [];
   let base: string;
   let workspace: string;
   let server: ServerProcess;
-  beforeEach(() => {
+  beforeAll(async () => {
     base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-changed-")));
     workspace = join(base, "workspace");
     mkdirSync(workspace);
+    server = await serve();
+    for (let at = 0; at < TASKS; at++) {
+      writeFileSync(join(workspace, `a-${at}.txt`), "old");
+      shownTasks.push(await user().start(`write b-${at}.txt good\nwrite a-${at}.txt good`));
+    }
+    await server.kill();
+    for (let at = 0; at < TASKS; at++) writeFileSync(join(workspace, `a-${at}.txt`), "theirs");
+    server = await serve();
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await server.kill();
     rmSync(base, { recursive: true });
   });
 
   it("is refused after kill -9 and a change of the file: nothing runs, and the question stays", async () => {
-    const { shown, asked } = await askTwice();
+    const { shown, asked, content } = await askTwice();
     await expect(user().answerTo(shown, lastQuestion(shown), "proceed_once")).rejects.toMatchObject(CHANGED);
     const still = await read(shown.id);
     expect([pendingToolCalls(still), content()]).toEqual([pendingToolCalls(asked), "theirs"]);
@@ -55,7 +74,7 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
   });
 
   it("counts for what is asked then if it has no digest, as that of plain clients (the control)", async () => {
-    const { shown } = await askTwice();
+    const { shown, content } = await askTwice();
     await user().answerTo(shown, withoutDigest(lastQuestion(shown)), "proceed_once");
     expect(content()).toBe("good");
   });
@@ -65,7 +84,7 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
     ["1.0", (digest: string, call: string) => answerV1(digest, call)],
     ["0.3 in the dialect of Gemini CLI", (digest: string, call: string) => answerGeminiCli(digest, call)],
   ])("is refused over A2A %s", async (_, bodyOf) => {
-    const { shown, asked } = await askTwice();
+    const { shown, asked, content } = await askTwice();
     const [before, after] = [shown, asked].map(digestOf);
     const { toolCallId } = lastQuestion(shown);
     expect(await bodyOf(before ?? "", toolCallId)(shown)).toMatchObject({
@@ -78,7 +97,7 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
   });
 
   it.each(["0.3", "1.0"] as const)("is refused over A2A %s, where our client sends its digest too", async (version) => {
-    const { shown } = await askTwice();
+    const { shown, content } = await askTwice();
     const options = { url: server.info.url, token: server.info.token, protocolVersion: version };
     const client = createDevtoolClient(createA2aTransport(options));
     const message = { messageId: crypto.randomUUID(), parts: [confirmationPart(lastQuestion(shown), "proceed_once")] };
@@ -88,9 +107,8 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
   });
 
   it("is refused when another client has edited the proposal", async () => {
-    writeFileSync(join(workspace, "a.txt"), "theirs");
-    server = await serve();
-    const shown = await user().start("write a.txt good");
+    const content = fileOfTheirs("edited.txt");
+    const shown = await user().start("write edited.txt good");
     const edited = await user().answer(shown, "modify_with_editor", "better");
     await expect(user().answerTo(shown, lastQuestion(shown), "proceed_once")).rejects.toMatchObject(CHANGED);
     expect(content()).toBe("theirs");
@@ -99,8 +117,7 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
   });
 
   it("comes again in a stream of Codex's queues, where the old answer is refused and the new one counts", async () => {
-    writeFileSync(join(workspace, "a.txt"), "theirs");
-    server = await serve();
+    const content = fileOfTheirs("patched.txt");
     const { url, token } = server.info;
     const interceptors = [bearerInterceptor(token)];
     const transport = createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors });
@@ -113,7 +130,7 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
         value: { callId, decision: ReviewDecision.APPROVED, shownDigest: digest },
       });
     stream.submit("i0", { case: "configureSession", value: {} });
-    const items = [{ content: { case: "text", value: "write a.txt good" } as const }];
+    const items = [{ content: { case: "text", value: "write patched.txt good" } as const }];
     stream.submit("i1", { case: "userInput", value: { items } });
     const configured = await stream.until("sessionConfigured");
     const shown = questionIn(await stream.until("applyPatchApprovalRequest"));
@@ -136,20 +153,25 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
   });
 
   /**
-   * Has the agent ask about two files, ends it with kill -9 and changes the second file. The answer about the first
-   * has the agent ask again about the second, under the same id.
+   * Takes a task that asked about two files before kill -9, after which the second one had changed. The answer about the
+   * first has the agent ask again about the second, under the same id.
    */
-  async function askTwice(): Promise<{ readonly shown: Task; readonly asked: Task }> {
-    writeFileSync(join(workspace, "a.txt"), "old");
-    server = await serve();
-    const shown = await user().start("write b.txt good\nwrite a.txt good");
-    await server.kill();
-    writeFileSync(join(workspace, "a.txt"), "theirs");
-    server = await serve();
+  async function askTwice(): Promise<AskedTwice> {
+    const shown = shownTasks.shift() ?? expect.unreachable("each test needs a task of its own: raise TASKS");
     const [first] = pendingToolCalls(shown);
     await user().answerTo(shown, first ?? expect.unreachable(), "proceed_once");
     await expect.poll(async () => digestOf(await read(shown.id)), { timeout: LIMIT_MS }).not.toBe(digestOf(shown));
-    return { shown, asked: await read(shown.id) };
+    return { shown, asked: await read(shown.id), content: contentOf(`a-${TASKS - shownTasks.length - 1}.txt`) };
+  }
+
+  /** Makes a file that is not the agent's. Returns what reads it. */
+  function fileOfTheirs(name: string): () => string {
+    writeFileSync(join(workspace, name), "theirs");
+    return contentOf(name);
+  }
+
+  function contentOf(name: string): () => string {
+    return () => readFileSync(join(workspace, name), "utf8");
   }
 
   function answerV03(digest: string, call: string) {
@@ -195,10 +217,6 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
     const { task } = await user().client.tasks.getTask({ taskId }, { signal });
     return task ?? expect.unreachable();
   }
-
-  function content(): string {
-    return readFileSync(join(workspace, "a.txt"), "utf8");
-  }
 });
 
 /** Returns the digest of what a task asks last. */
@@ -206,7 +224,7 @@ function digestOf(task: Task): string {
   return Buffer.from(pendingToolCalls(task).at(-1)?.shownDigest ?? []).toString("base64");
 }
 
-/** Returns what a client still shows that has seen nothing of the task since it asked: the question about `a.txt`. */
+/** Returns what a client still shows that has seen nothing of the task since it asked: the question about the file that changed. */
 function lastQuestion(task: Task): AskedToolCall {
   return pendingToolCalls(task).at(-1) ?? expect.unreachable();
 }

@@ -19,7 +19,7 @@ import type { SendMessageRequest } from "@devtool/schema";
 import type { ProgramResponse } from "@devtool/schema/conformance";
 import { describe, expect, it } from "vitest";
 import { type Connecting, honestProgram } from "./bindings/honest-program.ts";
-import { roundsOf } from "./depth.ts";
+import { roundsOf, variantsOf } from "./depth.ts";
 
 const overConnect: Connecting = (baseUrl, token) =>
   createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [bearerInterceptor(token)] });
@@ -154,10 +154,13 @@ describe.concurrent("the client suite", () => {
       says: "events[3] must be",
     },
   ];
-  it.each(faults)("fails one that $what (sabotage)", async ({ breaks, says, ...how }) => {
-    const failed = await resultOf(breaks, { ...how, cutEvery: 499, timeoutMs: 20_000 });
-    expect(failed).toMatchObject({ status: "failed", reason: expect.stringContaining(says) });
-  });
+  it.each(variantsOf("faults of clients", faults, 3))(
+    "fails one that $what (sabotage)",
+    async ({ breaks, says, ...how }) => {
+      const failed = await resultOf(breaks, { ...how, cutEvery: 499, timeoutMs: 20_000 });
+      expect(failed).toMatchObject({ status: "failed", reason: expect.stringContaining(says) });
+    },
+  );
 
   it("shows what was asked and answered, without the token, where a client fails", async () => {
     const results = await play({

@@ -15,6 +15,7 @@ import { createBwrapSandbox, SETTINGS, SETTINGS_WHEN_PRESENT } from "@devtool/sa
 import { ApprovalMode, ServerInfoSchema, type ToolCall, toolCallsOf } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { roundsOf } from "./depth.ts";
 import { approvalScript } from "./sandbox/approval-script.ts";
 import type { Escape } from "./sandbox/escape.ts";
 import { ESCAPES } from "./sandbox/escapes.ts";
@@ -24,6 +25,8 @@ import { LEFT, processesOf } from "./sandbox/process-escapes.ts";
 const signal = AbortSignal.timeout(240_000);
 const path = `${dirname(realpathSync(process.execPath))}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
 const found = await findSandbox("auto", { hidden: [], path, machine: process.arch }, signal);
+/** How often the cost of a command is measured. */
+const ROUNDS = roundsOf("DEVTOOL_SANDBOX_ROUNDS", { quick: 5, ci: 25, deep: 25 });
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;
 
 describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
@@ -87,7 +90,7 @@ describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
       [noSandbox(""), []],
       [sandbox, []],
     ]);
-    for (let round = 0; round < 25; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       for (const [kind, list] of times) {
         const begun = performance.now();
         await run("true", kind);

@@ -8,11 +8,12 @@ import { FakeTerminal, runProgram } from "@devtool/cli/testing";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
-import { DEPTH } from "./depth.ts";
+import { DEPTH, variantsOf } from "./depth.ts";
 import { freePort } from "./free-port.ts";
 
 /** A quick run has the protocol that the command speaks by default. */
 const PROTOCOLS = DEPTH === "quick" ? ["connect"] : ["connect", "grpc", "a2a"];
+const PORTS = variantsOf("ports after a restart", ["another port", "the same port"], 1);
 
 describe("a server that is killed and started again", () => {
   let base: string;
@@ -29,7 +30,7 @@ describe("a server that is killed and started again", () => {
   });
 
   describe.each(PROTOCOLS)("over %s", (protocol) => {
-    it.each(["the same port", "another port"])("has its chat back on %s, while it works", async (port) => {
+    it.each(PORTS)("has its chat back on %s, while it works", async (port) => {
       const { terminal, code } = chat(protocol);
       await terminal.shows("> ");
       terminal.press("say 2\\\rwait 600000\r");
@@ -45,7 +46,7 @@ describe("a server that is killed and started again", () => {
       expect(await code).toBe(0);
     });
 
-    it.each(["the same port", "another port"])("has its chat back on %s, at an open question", async (port) => {
+    it.each(PORTS)("has its chat back on %s, at an open question", async (port) => {
       const { terminal, code } = chat(protocol);
       await terminal.shows("> ");
       terminal.press("write asked.txt answered\r");

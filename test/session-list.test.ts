@@ -14,28 +14,27 @@ import {
   textMessage,
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { startCuttingProxy } from "@devtool/conformance";
 import { TaskState } from "@devtool/schema";
+import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type ServerProcess, startServing } from "./crash/server-process.ts";
+import { startServing } from "./crash/server-process.ts";
 import { freePort } from "./free-port.ts";
 
 describe("a list of sessions", () => {
   let base: string;
-  let flags: readonly string[];
-  let server: ServerProcess;
+  let server: DevtoolServer;
   let client: DevtoolClient;
 
   beforeEach(async () => {
     base = await mkdtemp(join(tmpdir(), "devtool-sessions-"));
     await mkdir(join(base, "work"));
-    const port = String(await freePort());
-    flags = ["--data", join(base, "data"), "--workspace", join(base, "work"), "--port", port];
-    server = await startServing(flags);
-    client = connect(server.info.url);
+    server = await serveCodingAgent({ workspace: join(base, "work") });
+    client = connect(server);
   });
   afterEach(async () => {
-    await server.kill();
+    await server.close();
     await rm(base, { recursive: true });
   });
 
@@ -71,12 +70,18 @@ describe("a list of sessions", () => {
   });
 
   it("is right again after its server was killed and started again", async () => {
+    const directories = ["--data", join(base, "data"), "--workspace", join(base, "work")];
+    const flags = [...directories, "--port", String(await freePort())];
+    let process = await startServing(flags);
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => process.kill());
+    client = connect(process.info);
     const one = await send("text One.");
     await following({ baseDelayMs: 1 }, async (list) => {
       await until(list, ({ isLoaded }) => isLoaded);
-      await server.kill();
+      await process.kill();
       await until(list, ({ lost }) => lost !== undefined);
-      server = await startServing(flags);
+      process = await startServing(flags);
       const two = await send("text Two.");
       await until(list, ({ sessions, lost }) => sessions[0]?.id === two && lost === undefined);
       await until(list, ({ sessions }) => sessions[0]?.lastEvent?.state === TaskState.COMPLETED);
@@ -138,10 +143,10 @@ describe("a list of sessions", () => {
   it("is the list of the server, whatever connections are cut", async () => {
     let cuts = 0;
     await using proxy = await startCuttingProxy(
-      () => server.info.url,
+      () => server.url,
       () => 300 + ((cuts++ * 613) % 5000),
     );
-    const list = createSessionList(connect(proxy.url, server.info.url), { baseDelayMs: 1 });
+    const list = createSessionList(connect({ ...server, url: proxy.url }, server.url), { baseDelayMs: 1 });
     await followed(list, async () => {
       for (let count = 0; count < 20; count++) await send(`say ${count}`);
       const { tasks } = await client.tasks.listTasks({});
@@ -154,7 +159,7 @@ describe("a list of sessions", () => {
   });
 
   it("says that A2A has no such list", async () => {
-    const { url, token } = server.info;
+    const { url, token } = server;
     const list = createSessionList(createDevtoolClient(createA2aTransport({ url, token })));
     await expect(list.follow(soon())).rejects.toMatchObject({ code: Code.Unimplemented });
     expect(list.snapshot()).toMatchObject({ isLoaded: false, error: { code: Code.Unimplemented } });
@@ -172,10 +177,10 @@ describe("a list of sessions", () => {
   }
 
   /** A proxy has another host than the server, which admits its own. */
-  function connect(baseUrl: string, host = baseUrl): DevtoolClient {
-    const interceptors = [bearerInterceptor(server.info.token)];
+  function connect({ url, token }: Pick<DevtoolServer, "url" | "token">, host = url): DevtoolClient {
+    const interceptors = [bearerInterceptor(token)];
     const nodeOptions = { agent: false, headers: { host: new URL(host).host } } as const;
-    return createDevtoolClient(createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors, nodeOptions }));
+    return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors, nodeOptions }));
   }
 });
 

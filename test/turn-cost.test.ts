@@ -5,6 +5,10 @@ import { createScriptedModel, type Model, serveCodingAgent } from "@devtool/codi
 import { EXTENSION_URI, type Message } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { roundsOf } from "./depth.ts";
+
+/** How long the task gets. Five looks more are allowed, so one look in ten turns is noticed after 90, too. */
+const TURNS = roundsOf("DEVTOOL_TURNS", { quick: 90, ci: 300, deep: 1000 });
 
 type Json = Record<string, unknown>;
 
@@ -33,18 +37,18 @@ describe("a turn in a long task (STREAM-9)", () => {
     { what: "message/send", method: "message/send", text: "text hello" },
     { what: "message/stream", method: "message/stream", text: "text hello" },
     { what: "a turn with tool calls", method: "message/send", text: "read file.txt x3" },
-  ])("costs as much after 300 turns as after 30: $what", async ({ method, text }) => {
+  ])(`costs as much after ${TURNS} turns as after 30: $what`, async ({ method, text }) => {
     const taskId = String((await send("text hello")).id);
     await repeat(30, () => send("text hello", { taskId }));
     const early = await costOf(method, text, taskId);
-    await repeat(270, () => send("text hello", { taskId }));
+    await repeat(TURNS - 30, () => send("text hello", { taskId }));
     const late = await costOf(method, text, taskId);
     expect(late.looks).toBeLessThanOrEqual(early.looks + 5);
     // Numbers have more digits.
     expect(late.bytes).toBeLessThanOrEqual(early.bytes + 100);
   });
 
-  it("costs as much after 300 tasks of a conversation of A2A 1.0 as after 30 (STREAM-5)", async () => {
+  it(`costs as much after ${TURNS} tasks of a conversation of A2A 1.0 as after 30 (STREAM-5)`, async () => {
     let taskId = String((await send1("text hello")).id);
     const go = async (times: number): Promise<void> => {
       for (let index = 0; index < times; index++) taskId = String((await send1("text hello", { taskId })).id);
@@ -56,7 +60,7 @@ describe("a turn in a long task (STREAM-9)", () => {
     };
     await go(30);
     const early = await looksOfOne();
-    await go(270);
+    await go(TURNS - 30);
     expect(await looksOfOne()).toBeLessThanOrEqual(early + 5);
   });
 
