@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pendingToolCalls } from "@devtool/client";
 import { findToolCall, type Task, TaskState, ToolCallStatus } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { AcpWorld } from "./acp-agent/world.ts";
 import { COMPILE_CACHE } from "./compile-cache-variable.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
@@ -18,7 +18,7 @@ describe("devtool as an ACP agent behind devtool", () => {
   let inner: ServerProcess;
   let outer: AcpWorld;
 
-  beforeEach(async () => {
+  async function startBoth(): Promise<void> {
     directory = await mkdtemp(join(tmpdir(), "devtool-both-ways-"));
     const data = join(directory, "data");
     const environment = { ...COMPILE_CACHE, PATH: process.env.PATH ?? "", HOME: directory };
@@ -26,74 +26,84 @@ describe("devtool as an ACP agent behind devtool", () => {
     outer = new AcpWorld({ command, name: "inner", isDurable: true });
     await startInner();
     await outer.start();
-  });
-  afterEach(async () => {
+  }
+  async function endBoth(): Promise<void> {
     await outer[Symbol.asyncDispose]();
     await inner.kill();
     await rm(directory, { recursive: true });
-  });
+  }
 
-  it("says and thinks what the agent says and thinks", async () => {
-    const { task, events, text } = await outer.say("think\ntext Hello, world.");
-    expect([TaskState[task.state], text]).toEqual(["COMPLETED", "Hello, world."]);
-    const thoughts = events.flatMap(({ payload }) => (payload.case === "thought" ? [payload.value] : []));
-    expect(thoughts).toMatchObject([{ subject: "Subject 1", description: "Description 1." }]);
-  });
+  describe("while both run", () => {
+    beforeAll(startBoth);
+    afterAll(endBoth);
 
-  it("asks with the change of the file, writes it when it is approved, and shows it", async () => {
-    const asking = await outer.say("write made.txt made\ntext Done.");
-    expect(TaskState[asking.task.state]).toBe("INPUT_REQUIRED");
-    const path = join(outer.workspace, "made.txt");
-    expect(questionOf(asking.task)).toMatchObject({
-      case: "fileEditDetails",
-      value: { fileName: "made.txt", filePath: path, newContent: "made" },
+    it("says and thinks what the agent says and thinks", async () => {
+      const { task, events, text } = await outer.say("think\ntext Hello, world.");
+      expect([TaskState[task.state], text]).toEqual(["COMPLETED", "Hello, world."]);
+      const thoughts = events.flatMap(({ payload }) => (payload.case === "thought" ? [payload.value] : []));
+      expect(thoughts).toMatchObject([{ subject: "Subject 1", description: "Description 1." }]);
     });
-    const { task, text } = await outer.answer(asking.task, "proceed_once");
-    expect([TaskState[task.state], text, await readFile(path, "utf8")]).toEqual(["COMPLETED", "Done.", "made"]);
-    const [{ toolCallId = "" } = {}] = pendingToolCalls(asking.task);
-    expect(findToolCall(task, toolCallId)).toMatchObject({
-      status: ToolCallStatus.SUCCEEDED,
-      result: { case: "output", value: { result: { case: "diff", value: { newContent: "made" } } } },
+
+    it("asks with the change of the file, writes it when it is approved, and shows it", async () => {
+      const asking = await outer.say("write made.txt made\ntext Done.");
+      expect(TaskState[asking.task.state]).toBe("INPUT_REQUIRED");
+      const path = join(outer.workspace, "made.txt");
+      expect(questionOf(asking.task)).toMatchObject({
+        case: "fileEditDetails",
+        value: { fileName: "made.txt", filePath: path, newContent: "made" },
+      });
+      const { task, text } = await outer.answer(asking.task, "proceed_once");
+      expect([TaskState[task.state], text, await readFile(path, "utf8")]).toEqual(["COMPLETED", "Done.", "made"]);
+      const [{ toolCallId = "" } = {}] = pendingToolCalls(asking.task);
+      expect(findToolCall(task, toolCallId)).toMatchObject({
+        status: ToolCallStatus.SUCCEEDED,
+        result: { case: "output", value: { result: { case: "diff", value: { newContent: "made" } } } },
+      });
+    });
+
+    it("does not run what the user declined", async () => {
+      const asking = await outer.say("write declined.txt made\ntext Done.");
+      const { task } = await outer.answer(asking.task, "cancel");
+      const [{ toolCallId = "" } = {}] = pendingToolCalls(asking.task);
+      expect(findToolCall(task, toolCallId)?.status).toBe(ToolCallStatus.CANCELLED);
+      expect(existsSync(join(outer.workspace, "declined.txt"))).toBe(false);
+    });
+
+    it("is canceled at both", async () => {
+      const { task } = await outer.until("text First.\nwait 600000", ({ history }) => history.length > 1);
+      expect(TaskState[(await outer.cancel(task)).state]).toBe("CANCELED");
+      const again = await outer.say("text Again.", task);
+      expect([TaskState[again.task.state], again.text]).toEqual(["COMPLETED", "Again."]);
     });
   });
 
-  it("does not run what the user declined", async () => {
-    const asking = await outer.say("write made.txt made\ntext Done.");
-    const { task } = await outer.answer(asking.task, "cancel");
-    const [{ toolCallId = "" } = {}] = pendingToolCalls(asking.task);
-    expect(findToolCall(task, toolCallId)?.status).toBe(ToolCallStatus.CANCELLED);
-    expect(existsSync(join(outer.workspace, "made.txt"))).toBe(false);
-  });
+  describe("when one of them ends", () => {
+    beforeEach(startBoth);
+    afterEach(endBoth);
 
-  it("is canceled at both", async () => {
-    const { task } = await outer.until("text First.\nwait 600000", ({ history }) => history.length > 1);
-    expect(TaskState[(await outer.cancel(task)).state]).toBe("CANCELED");
-    const again = await outer.say("text Again.", task);
-    expect([TaskState[again.task.state], again.text]).toEqual(["COMPLETED", "Again."]);
-  });
+    it("keeps an open question over a kill of the inner server, and runs the call once", async () => {
+      const asking = await outer.say("run echo x >> once.txt\ntext Done.");
+      await inner.kill();
+      await startInner();
+      const { task } = await outer.answer(asking.task, "proceed_once");
+      expect(TaskState[task.state]).toBe("COMPLETED");
+      expect(await readFile(join(outer.workspace, "once.txt"), "utf8")).toBe("x\n");
+    });
 
-  it("keeps an open question over a kill of the inner server, and runs the call once", async () => {
-    const asking = await outer.say("run echo x >> once.txt\ntext Done.");
-    await inner.kill();
-    await startInner();
-    const { task } = await outer.answer(asking.task, "proceed_once");
-    expect(TaskState[task.state]).toBe("COMPLETED");
-    expect(await readFile(join(outer.workspace, "once.txt"), "utf8")).toBe("x\n");
-  });
+    it("declines over a restart of the outer server what the user declined", async () => {
+      const asking = await outer.say("run echo x >> never.txt\ntext Done.");
+      await outer.restart();
+      const { task } = await outer.answer(asking.task, "cancel");
+      expect([pendingToolCalls(task), existsSync(join(outer.workspace, "never.txt"))]).toEqual([[], false]);
+    });
 
-  it("declines over a restart of the outer server what the user declined", async () => {
-    const asking = await outer.say("run echo x >> never.txt\ntext Done.");
-    await outer.restart();
-    const { task } = await outer.answer(asking.task, "cancel");
-    expect([pendingToolCalls(task), existsSync(join(outer.workspace, "never.txt"))]).toEqual([[], false]);
-  });
-
-  it("keeps an open question over a restart of the outer server, and runs the call once", async () => {
-    const asking = await outer.say("run echo x >> once.txt\ntext Done.");
-    await outer.restart();
-    const { task } = await outer.answer(asking.task, "proceed_once");
-    expect([TaskState[task.state], task.error]).toEqual(["COMPLETED", ""]);
-    expect(await readFile(join(outer.workspace, "once.txt"), "utf8")).toBe("x\n");
+    it("keeps an open question over a restart of the outer server, and runs the call once", async () => {
+      const asking = await outer.say("run echo x >> once.txt\ntext Done.");
+      await outer.restart();
+      const { task } = await outer.answer(asking.task, "proceed_once");
+      expect([TaskState[task.state], task.error]).toEqual(["COMPLETED", ""]);
+      expect(await readFile(join(outer.workspace, "once.txt"), "utf8")).toBe("x\n");
+    });
   });
 
   async function startInner(): Promise<void> {

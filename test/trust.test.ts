@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { COMPILE_CACHE } from "./compile-cache-variable.ts";
 import { LEFT_TO_CI, variantsOf } from "./depth.ts";
 import { makeRepositories, REPOSITORIES } from "./trust/repositories.ts";
 import { readTrace, type Traced } from "./trust/trace.ts";
@@ -81,7 +82,7 @@ describe.skipIf(!canTrace)(`${REPOSITORIES.length} malicious repositories under 
         ],
         ...[process.execPath, ...node, mode, root, join(root, "data")],
       ],
-      { env: { PATH: process.env.PATH ?? "", HOME: root }, encoding: "utf8" },
+      { env: { ...COMPILE_CACHE, PATH: process.env.PATH ?? "", HOME: root }, encoding: "utf8" },
     );
     expect({ status: run.status, stderr: run.stderr }).toEqual({ status: 0, stderr: "" });
     return readTrace((await readFile(calls, "utf8")).split("\n"), root);

@@ -13,6 +13,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import { hasOpenssl } from "./auth/certificates.ts";
 import { COMPILE_CACHE } from "./compile-cache-variable.ts";
 import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
+import { variantsOf } from "./depth.ts";
 import { createServiceAccount } from "./vertex/service-account.ts";
 import { startTokenEndpoint, type TokenEndpoint } from "./vertex/token-endpoint.ts";
 
@@ -125,16 +126,20 @@ describe.skipIf(!openssl)(`Vertex AI, with Google's own library and a server as 
       expect((await server.ask("text hi")).state).toBe(TaskState.COMPLETED);
     });
 
-    it.each([
+    const badFiles: readonly (readonly [kind: string, text: string, problem: string])[] = [
       ["no JSON", account.file.replace('"private_key":', "private_key:"), "the credentials are not valid JSON"],
       ["cut off", account.file.slice(0, 700), "the credentials are not valid JSON"],
       ["of another kind", '{"type": "service_account"}', "does not contain a client_email field"],
       ["with a key that is none", account.file.replaceAll(/BEGIN|END/g, "…"), ""],
-    ])("fails the turn when the file is %s", async (_kind, text, problem) => {
-      const file = join(directory, "bad.json");
-      await writeFile(file, text);
-      await expectRefusal(withKey(file), problem);
-    });
+    ];
+    it.each(variantsOf("credentials that are no good", badFiles, 2))(
+      "fails the turn when the file is %s",
+      async (_kind, text, problem) => {
+        const file = join(directory, "bad.json");
+        await writeFile(file, text);
+        await expectRefusal(withKey(file), problem);
+      },
+    );
 
     it("fails the turn when the token is refused", async () => {
       endpoint.refuse();
