@@ -137,4 +137,18 @@ describe("a form that an ACP agent has its user fill in", () => {
     ]);
     expect((await acp.answer(asked.task, optionId, words)).text).toBe(answer);
   });
+
+  it("has no characters that deceive its user", async () => {
+    await using acp = await world();
+    const { task } = await acp.say("elicit Who are\u202e you?\u001b[2K");
+    expect(pendingToolCalls(task)).toMatchObject([
+      {
+        description: "Who are\\u{202e} you?\\u{1b}[2K",
+        confirmationRequest: {
+          details: { value: { description: expect.stringMatching(/^Who are\\u\{202e\} you\?\\u\{1b\}\[2K\n/) } },
+        },
+      },
+    ]);
+    await acp.cancel(task);
+  });
 });

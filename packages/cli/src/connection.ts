@@ -1,5 +1,6 @@
 import type { Transport } from "@connectrpc/connect";
 import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import { oneLine } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import type { Address } from "./address.ts";
 import { defaultDataDirectory, discoveryPath, readDiscovery } from "./discovery.ts";
@@ -98,7 +99,8 @@ const NEVER: AbortSignal = new AbortController().signal;
 
 /** Returns a function that prints messages for the user on standard error. */
 export function createNotifier({ stderr }: Pick<Io, "stderr">): (text: string) => void {
-  return (text) => writeLine(stderr, `devtool: ${text}`);
+  // A notice may hold words of a server, such as an error or an id.
+  return (text) => writeLine(stderr, `devtool: ${oneLine(text)}`);
 }
 
 /** Options of a connection that is kept over restarts of the server. */

@@ -311,6 +311,7 @@ export {
   toolCallsOf,
 } from "./tool-call.ts";
 export { isStageMove, stageOf } from "./tool-call-stage.ts";
+export { visibleCall } from "./visible-call.ts";
 export {
   type FoldedLines,
   foldLines,

@@ -5,7 +5,7 @@ import type {
   ToolCallLocation,
   ToolKind,
 } from "@agentclientprotocol/sdk";
-import { type FileDiff, type ToolCall, ToolCallStatus } from "@devtool/schema";
+import { type FileDiff, type ToolCall, ToolCallStatus, visibleCall, visibleText } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 
 /** A tool call as ACP shows it. */
@@ -28,10 +28,10 @@ export const STATUS_KEY = "devtool.dev/status";
 /**
  * Returns a tool call as ACP shows it.
  *
- * ACP v1 has no cancelled calls: a call that was declined or canceled is `failed`, and `_meta` holds its real status.
+ * Its words are made visible again: the server in between may be another one than ours. ACP v1 has no cancelled calls: a call that was declined or canceled is `failed`, and `_meta` holds its real status.
  */
 export function callView(call: ToolCall, workspace: string): CallView {
-  const { toolCallId, toolName, description, inputParameters } = call;
+  const { toolCallId, toolName, description, inputParameters } = visibleCall(call);
   const output = rawOutputOf(call);
   return {
     toolCallId,
@@ -116,12 +116,13 @@ function contentOf(call: ToolCall): ToolCallContent[] {
   switch (details?.case) {
     case "executeDetails": {
       const { command, workingDirectory } = details.value;
-      return textContent(workingDirectory === undefined ? command : `${command}\n(in ${workingDirectory})`);
+      const place = workingDirectory === undefined ? "" : `\n(in ${workingDirectory})`;
+      return textContent(visibleText(command + place));
     }
     case "mcpDetails":
-      return textContent(`${details.value.toolName} of the MCP server ${details.value.serverName}`);
+      return textContent(visibleText(`${details.value.toolName} of the MCP server ${details.value.serverName}`));
     case "genericDetails":
-      return textContent(details.value.description);
+      return textContent(visibleText(details.value.description));
     default:
       return [];
   }

@@ -1,12 +1,20 @@
 import type { AvailableCommand } from "@agentclientprotocol/sdk";
-import type { SlashCommand } from "@devtool/schema";
+import { oneLine, type SlashCommand } from "@devtool/schema";
 
 /** Returns slash commands as ACP lists them: a command below another has both words as its name. */
 export function availableCommands(commands: readonly SlashCommand[], above = ""): AvailableCommand[] {
   return commands.flatMap(({ name, description, arguments: args, subCommands }) => {
+    // A name that shows as another one would run what nobody typed.
+    if (oneLine(name) !== name) return [];
     const path = `${above}${name}`;
-    const hint = args.map((argument) => (argument.isRequired ? `<${argument.name}>` : `[${argument.name}]`)).join(" ");
-    const own: AvailableCommand = { name: path, description, ...(hint !== "" && { input: { hint } }) };
+    const hint = args
+      .map((argument) => (argument.isRequired ? `<${oneLine(argument.name)}>` : `[${oneLine(argument.name)}]`))
+      .join(" ");
+    const own: AvailableCommand = {
+      name: path,
+      description: oneLine(description),
+      ...(hint !== "" && { input: { hint } }),
+    };
     const below = availableCommands(subCommands, `${path} `);
     return below.length > 0 && args.length === 0 ? below : [own, ...below];
   });

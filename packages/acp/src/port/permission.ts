@@ -8,7 +8,9 @@ import {
   OPTION_PROCEED_ALWAYS_TOOL,
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
+  oneLine,
   type ToolCall,
+  visibleCall,
 } from "@devtool/schema";
 
 const KINDS: ReadonlyMap<string, PermissionOptionKind> = new Map([
@@ -27,12 +29,12 @@ const KINDS: ReadonlyMap<string, PermissionOptionKind> = new Map([
  *
  * Left out is the option that asks again with content of the user, because ACP's answer cannot carry content.
  */
-export function permissionOptions({ confirmationRequest }: ToolCall): PermissionOption[] {
-  const offered = confirmationRequest?.options ?? [];
+export function permissionOptions(call: ToolCall): PermissionOption[] {
+  const offered = visibleCall(call).confirmationRequest?.options ?? [];
   return offered
     .filter(({ id }) => id !== OPTION_MODIFY_WITH_EDITOR)
     .map(({ id, name, description }) => {
-      const label = name || id;
+      const label = name || oneLine(id);
       return {
         optionId: id,
         name: description === undefined ? label : `${label}: ${description}`,

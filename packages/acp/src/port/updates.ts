@@ -10,6 +10,7 @@ import {
   type TaskEvent,
   TaskState,
   type ToolCall,
+  visibleText,
 } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
 import { type CallView, callView, changesOf } from "./call-view.ts";
@@ -101,7 +102,7 @@ export class SessionUpdates {
 
   #notice({ text, attempt }: Notice): SessionUpdate[] {
     if (!this.#capabilities.session?.notices || text === "") return [];
-    const [title = text, ...rest] = text.split("\n");
+    const [title = text, ...rest] = visibleText(text).split("\n");
     const description = rest.join("\n");
     const severity = attempt > 0 ? "warning" : "info";
     return [{ sessionUpdate: "notice", severity, title: title || text, ...(description !== "" && { description }) }];

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { textMessage } from "@devtool/client";
-import { emptyTask, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
+import { emptyTask, oneLine, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
 import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
 import { converse } from "../conversation.ts";
 import { errorMessage } from "../errors.ts";
@@ -79,7 +79,8 @@ async function followJob(
   const request = { message, taskId, ...sessionSettings({ workspace, model, approvalMode }) };
   try {
     task = await converse({ request }, { ...conversation, onEvent }, interrupt.signal);
-    if (!options.json) writeLine(io.stderr, `task ${task.id}${server.log === "" ? "" : `, log ${server.log}`}`);
+    if (!options.json)
+      writeLine(io.stderr, `task ${oneLine(task.id)}${server.log === "" ? "" : `, log ${server.log}`}`);
     return { task, exitCode: conversation.exitCode(task) };
   } catch (reason) {
     if (!interrupt.signal.aborted) throw reason;
@@ -87,7 +88,7 @@ async function followJob(
       // The server may have stopped.
       const limit = { signal: AbortSignal.timeout(CANCEL_MS) };
       await server.client.tasks.cancelTask({ taskId: task.id }, limit).catch(() => {
-        writeLine(io.stderr, `task ${task.id} was not canceled: the server does not answer`);
+        writeLine(io.stderr, `task ${oneLine(task.id)} was not canceled: the server does not answer`);
       });
     }
     return { task, exitCode: ExitCode.CANCELED };

@@ -59,7 +59,7 @@ export async function cancel(taskId: string, options: ConnectionOptions, io: Io)
   const client = await connect(options, io, signal);
   const id = await findTaskId(client, taskId, signal);
   await client.tasks.cancelTask({ taskId: id }, { signal });
-  writeLine(io.stdout, `canceled ${id}`);
+  writeLine(io.stdout, `canceled ${visible(id)}`);
   return ExitCode.OK;
 }
 

@@ -6,6 +6,7 @@ import {
   type ToolCall,
   type ToolCallDetail,
   ToolCallStage,
+  visibleCall,
 } from "@devtool/schema";
 import { type CallUpdate, changedDetail } from "../agent/call-update.ts";
 import { Code, DevtoolError } from "../errors.ts";
@@ -13,6 +14,8 @@ import type { LogEntry } from "./event-log.ts";
 
 /**
  * Creates the log entries of new versions of tool calls, each with its stage.
+ *
+ * The words of a call come from a model, an agent or an MCP server, so none of them is recorded with characters that could deceive its user.
  *
  * A second cancellation of a call is dropped: the session cancels a call that its user declines, and
  * the agent may report the same. Throws `Code.Internal` for a move between stages that no call may
@@ -39,7 +42,7 @@ export function callEntries(task: Task, updates: readonly CallUpdate[]): LogEntr
     const argumentsEditable = asks && reported?.argumentsEditable === true;
     const detail = changedDetail(reported ?? earlier, { stage: to, selectedOptionId, answerer, argumentsEditable });
     details.set(toolCallId, detail);
-    return [{ payload: { case: "toolCall", value: call }, detail }];
+    return [{ payload: { case: "toolCall", value: visibleCall(call) }, detail }];
   });
 }
 

@@ -7,6 +7,7 @@ import {
   TaskState,
   TextContentSchema,
   ToolCallStatus,
+  visibleText,
 } from "@devtool/schema";
 import type { AgentEvent } from "../agent/agent-executor.ts";
 import { type CallUpdate, changedDetail } from "../agent/call-update.ts";
@@ -76,9 +77,7 @@ export class TurnRecorder {
       this.#log.conversation.agentSessionId = event.value;
       return this.append([{ payload: { case: undefined } }]);
     }
-    const payload =
-      event.case === "text" ? { case: event.case, value: create(TextContentSchema, { text: event.value }) } : event;
-    this.#waiting.push({ payload, model: this.model });
+    this.#waiting.push({ payload: payloadOf(event), model: this.model });
     // The agent's next request depends on a summary, which must be in the task before that.
     const held = event.case === "summary" || this.#waiting.length >= MAX_WAITING || this.#log.failure;
     if (held) return this.append([]);
@@ -101,5 +100,19 @@ export class TurnRecorder {
     const isQuestion = detail !== undefined && detail.parentToolCallId !== "";
     if (this.#arguments === "fixed" || isQuestion || !isAwaitingApproval(call)) return update;
     return { call, detail: changedDetail(detail, { argumentsEditable: true }) };
+  }
+}
+
+type Recorded = Exclude<AgentEvent, Ending | { readonly case: "toolCalls" | "session" }>;
+
+/** Returns an event as the log has it. A notice may hold words of others, and looks like the server's own. */
+function payloadOf(event: Recorded): LogEntry["payload"] {
+  switch (event.case) {
+    case "text":
+      return { case: event.case, value: create(TextContentSchema, { text: event.value }) };
+    case "notice":
+      return { case: event.case, value: { ...event.value, text: visibleText(event.value.text) } };
+    default:
+      return event;
   }
 }
