@@ -45,7 +45,7 @@ describe.skipIf(bin === undefined).each(AGENTS)("%s behind servers that share a 
     base = await realpath(await mkdtemp(join(tmpdir(), "devtool-fleet-agents-")));
     for (const name of ["home", "work"]) await mkdir(join(base, name));
     const start = () =>
-      startReplicaOf(database.url, `agents_${schema}`, agentAt(join(base, "home")), join(base, "work"));
+      startReplicaOf(database.url, `agents_${schema}`, agentAt(join(base, "home")), { workspace: join(base, "work") });
     schema++;
     [one, other] = [await start(), await start()];
   });

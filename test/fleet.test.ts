@@ -85,15 +85,6 @@ describe.skipIf(bin === undefined)("servers that share a database", () => {
     expect((await one.client.tasks.getTask({ taskId })).task?.sequence).toBe(BigInt(log.length));
   });
 
-  it("do not post notifications, which each of them would do, and say so", async () => {
-    await using one = await start(nextSchema(), speaking(new Gates(0)));
-    const pushConfig = { url: "https://hook.test/" };
-    const sent = one.client.tasks.sendMessage({ message: textMessage("m1", "hello"), pushConfig });
-    await expect(sent).rejects.toMatchObject({ code: Code.Unimplemented });
-    const card: unknown = await (await fetch(`${one.server.url}/.well-known/agent-card.json`)).json();
-    expect(card).toMatchObject({ capabilities: { pushNotifications: false } });
-  });
-
   it("continue one conversation, whichever server has its tasks", async () => {
     const schema = nextSchema();
     await using one = await start(schema, speaking(new Gates(0)));

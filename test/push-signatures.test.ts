@@ -11,7 +11,7 @@ import {
 } from "@devtool/client/webhook";
 import { PushConfigSchema } from "@devtool/schema";
 import type { Notification } from "@devtool/server/testing";
-import { claimsOf, headersOf, ROTATION_MS, SigningKeys } from "@devtool/server/testing";
+import { claimsOf, headersOf, keyFile, ROTATION_MS, SigningKeys } from "@devtool/server/testing";
 import fc from "fast-check";
 import { SignJWT, UnsecuredJWT } from "jose";
 import { Webhook } from "standardwebhooks";
@@ -37,7 +37,7 @@ describe("signed notifications (S8)", () => {
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), "devtool-keys-"));
     now = NOW;
-    signing = new SigningKeys({ file: join(directory, "signing-keys.json"), now: () => now });
+    signing = new SigningKeys({ storage: keyFile(join(directory, "signing-keys.json")), now: () => now });
     keys = notificationKeys(await signing.publicKeys());
   });
   afterEach(() => rmSync(directory, { recursive: true }));
@@ -133,12 +133,12 @@ describe("signed notifications (S8)", () => {
     const file = join(directory, "signing-keys.json");
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const post = await posted(notification({ sequence: 1n }));
-    const again = new SigningKeys({ file, now: () => now });
+    const again = new SigningKeys({ storage: keyFile(file), now: () => now });
     expect(await again.publicKeys()).toEqual(await signing.publicKeys());
     expect(await verdict(post, { list: notificationKeys(await again.publicKeys()) })).toBe("accepted");
     expect(JSON.stringify(await signing.publicKeys())).not.toContain('"d"');
     chmodSync(file, 0o644);
-    await expect(new SigningKeys({ file, now: () => now }).publicKeys()).rejects.toThrow("other users can access it");
+    await expect(new SigningKeys({ storage: keyFile(file), now: () => now }).publicKeys()).rejects.toThrow("other users can access it");
     expect(readFileSync(file, "utf8")).toContain("privateKey");
   });
 

@@ -143,6 +143,7 @@ export const SEAMS: ReadonlySet<string> = new Set([
   "server/src/agent/agent-call.ts",
   "server/src/agent/agent-executor.ts",
   "server/src/store/agent-sessions.ts",
+  "server/src/store/key-storage.ts",
   "server/src/store/push-config-store.ts",
   "server/src/store/task-changes.ts",
   "server/src/store/task-inbox.ts",

@@ -1,7 +1,14 @@
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
 import { PostgresStore } from "@devtool/postgres";
-import { type Agent, type AgentEvent, createServer, type DevtoolServer, type Turn } from "@devtool/server";
+import {
+  type Agent,
+  type AgentEvent,
+  createServer,
+  type DevtoolServer,
+  type ServerOptions,
+  type Turn,
+} from "@devtool/server";
 
 /** The turn of an agent. */
 export type Execute = (turn: Turn, signal: AbortSignal) => AsyncIterable<AgentEvent>;
@@ -16,9 +23,14 @@ export interface Replica extends AsyncDisposable {
 }
 
 /** Starts a server in this process on a schema of a database, with one agent. */
-export function startReplica(url: string, schema: string, execute: Execute): Promise<Replica> {
+export function startReplica(
+  url: string,
+  schema: string,
+  execute: Execute,
+  settings: Partial<ServerOptions> = {},
+): Promise<Replica> {
   const opened = { createExecutor: () => ({ execute }), checkSettings: () => undefined };
-  return startReplicaOf(url, schema, { about: { name: "own", description: "Ours." }, open: () => opened });
+  return startReplicaOf(url, schema, { about: { name: "own", description: "Ours." }, open: () => opened }, settings);
 }
 
 /** Starts a server in this process on a schema of a database, with an agent. */
@@ -26,15 +38,16 @@ export async function startReplicaOf(
   url: string,
   schema: string,
   own: Agent,
-  workspace: string = process.cwd(),
+  settings: Partial<ServerOptions> = {},
 ): Promise<Replica> {
   const store = await PostgresStore.open({ url, schema });
   const errors: unknown[] = [];
   const server = await createServer({
     agents: { own },
-    workspace,
+    workspace: process.cwd(),
     openStore: async () => store,
     onError: (reason) => errors.push(reason),
+    ...settings,
   });
   const interceptors = [bearerInterceptor(server.token)];
   const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "2", interceptors });

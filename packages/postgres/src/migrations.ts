@@ -1,5 +1,6 @@
 import type { ClientBase } from "pg";
 import { labelTasks } from "./label-tasks.ts";
+import { positionConfigs } from "./position-configs.ts";
 
 /** A change of the tables. */
 export interface Migration {
@@ -77,14 +78,19 @@ export const MIGRATIONS: readonly Migration[] = [
     fill: labelTasks,
   },
   {
-    // Which server works, or has worked last, in a conversation that an agent keeps itself.
+    // Which server works, or has worked last, in a conversation that an agent keeps itself; how far push configs are delivered; the
+    // keys that sign cards and notifications.
     up: `
       CREATE TABLE agent_session (
         principal text COLLATE "C" NOT NULL, context_id text COLLATE "C" NOT NULL, owner text COLLATE "C" NOT NULL,
         fence bigint NOT NULL, turns integer NOT NULL, session text COLLATE "C" NOT NULL,
         PRIMARY KEY (principal, context_id)
       ) WITH (fillfactor = 80);
+      ALTER TABLE push_config ADD COLUMN position bigint NOT NULL DEFAULT 0;
+      CREATE TABLE signing_key (version bigint NOT NULL, data bytea NOT NULL);
+      INSERT INTO signing_key (version, data) VALUES (0, '');
     `,
-    down: "DROP TABLE agent_session",
+    down: "DROP TABLE agent_session, signing_key; ALTER TABLE push_config DROP COLUMN position",
+    fill: positionConfigs,
   },
 ];

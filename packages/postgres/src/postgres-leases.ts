@@ -12,6 +12,9 @@ export const LEASE_MS = 3000;
 /** The number of renewals in the time of a lease, so that one that fails or is late costs nothing. */
 const RENEWALS = 4;
 
+/** The states of tasks that have ended. */
+const TERMINAL: readonly TaskState[] = [TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED];
+
 /** A condition that holds for a row of `task` whose owner does not live. */
 const IS_ORPHANED =
   "NOT EXISTS (SELECT FROM replica WHERE replica.id = task.owner AND replica.alive_until > clock_timestamp())";
@@ -59,11 +62,15 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     const { rows } = await this.#pool
       .query<{ id: string }>({
         name: "orphaned",
-        text: `SELECT id FROM task WHERE owner IS NOT NULL AND ${IS_ORPHANED}
-          UNION ALL SELECT id FROM task WHERE owner IS NULL AND state = ANY ($1::smallint[])
-          UNION ALL SELECT id FROM task WHERE owner IS NULL
-            AND id IN (SELECT task_id FROM inbox WHERE answered_at IS NULL) LIMIT 256`,
-        values: [[TaskState.SUBMITTED, TaskState.WORKING]],
+        text: `SELECT id FROM task WHERE owner IS NULL AND state = ANY ($1::smallint[])
+          UNION ALL (
+            SELECT id FROM task WHERE owner IS NOT NULL AND state <> ALL ($2::smallint[]) AND ${IS_ORPHANED}
+            ORDER BY state = ANY ($1::smallint[]) DESC
+          ) UNION ALL SELECT id FROM task WHERE (owner IS NULL OR ${IS_ORPHANED})
+            AND id IN (SELECT task_id FROM inbox WHERE answered_at IS NULL)
+          UNION ALL SELECT task.id FROM task JOIN push_config ON task_id = task.id AND active AND position < sequence
+            WHERE owner IS NULL OR ${IS_ORPHANED} LIMIT 256`,
+        values: [[TaskState.SUBMITTED, TaskState.WORKING], TERMINAL],
       })
       .catch(rethrow);
     return rows.map(({ id }) => idOfKey(id));

@@ -19,6 +19,7 @@ const PAGE = 256;
 interface Save {
   readonly key: PushConfigKey;
   readonly progress: PushProgress;
+  readonly fence: bigint;
   readonly committed: PromiseWithResolvers<void>;
 }
 
@@ -86,9 +87,9 @@ export class PostgresPushConfigStore implements PushConfigStore {
     }
   }
 
-  saveProgress(key: PushConfigKey, progress: PushProgress): Promise<void> {
+  saveProgress(key: PushConfigKey, progress: PushProgress, fence = 0n): Promise<void> {
     const committed = Promise.withResolvers<void>();
-    this.#queue.push({ key, progress, committed });
+    this.#queue.push({ key, progress, fence, committed });
     this.#saving ??= this.#saveQueue();
     return committed.promise;
   }
@@ -126,14 +127,18 @@ export class PostgresPushConfigStore implements PushConfigStore {
     try {
       failpoint("devtool:postgres.push-save.before");
       await this.#query(
-        `UPDATE push_config SET active = saved.active, progress = saved.progress
-         FROM unnest($1::text[], $2::text[], $3::boolean[], $4::bytea[]) AS saved (task_id, config_id, active, progress)
-         WHERE push_config.task_id = saved.task_id AND push_config.config_id = saved.config_id`,
+        `UPDATE push_config SET active = saved.active, progress = saved.progress, position = saved.position
+         FROM unnest($1::text[], $2::text[], $3::boolean[], $4::bytea[], $5::bigint[], $6::bigint[])
+           AS saved (task_id, config_id, active, progress, position, fence)
+         WHERE push_config.task_id = saved.task_id AND push_config.config_id = saved.config_id
+           AND saved.fence = coalesce((SELECT fence FROM task WHERE id = saved.task_id), 0)`,
         [
           last.map(({ key }) => keyText(key.taskId)),
           last.map(({ key }) => keyText(key.configId)),
           last.map(({ progress }) => progress.endedReason === ""),
           last.map(({ progress }) => toBinary(PushProgressSchema, progress)),
+          last.map(({ progress }) => progress.cursor),
+          last.map(({ fence }) => fence),
         ],
       );
       failpoint("devtool:postgres.push-save.after");
@@ -174,15 +179,17 @@ async function putSubscription(client: PoolClient, subscription: PushSubscriptio
   const cursor = before && fromBinary(PushProgressSchema, before.progress).cursor;
   const progress = cursor === undefined ? given : create(PushProgressSchema, { cursor });
   await client.query(
-    `INSERT INTO push_config (task_id, config_id, active, subscription, progress) VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (task_id, config_id) DO UPDATE
-     SET active = excluded.active, subscription = excluded.subscription, progress = excluded.progress`,
+    `INSERT INTO push_config (task_id, config_id, active, subscription, progress, position)
+     VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (task_id, config_id) DO UPDATE SET active = excluded.active, subscription = excluded.subscription,
+       progress = excluded.progress, position = excluded.position`,
     [
       keyText(taskId),
       keyText(configId),
       progress.endedReason === "",
       toBinary(PushSubscriptionSchema, kept),
       toBinary(PushProgressSchema, progress),
+      progress.cursor,
     ],
   );
   return { ...subscription, progress };

@@ -26,6 +26,7 @@ import { PostgresAgentSessions } from "./postgres-agent-sessions.ts";
 import { PostgresChanges } from "./postgres-changes.ts";
 import { isConflict, storeError } from "./postgres-error.ts";
 import { PostgresInbox } from "./postgres-inbox.ts";
+import { PostgresKeyStorage } from "./postgres-key-storage.ts";
 import { PostgresLeases } from "./postgres-leases.ts";
 import { PostgresPushConfigStore } from "./postgres-push-config-store.ts";
 
@@ -54,6 +55,7 @@ export class PostgresStore implements ServerStore {
     readonly changes: PostgresChanges;
     readonly inbox: PostgresInbox;
     readonly sessions: PostgresAgentSessions;
+    readonly keys: PostgresKeyStorage;
     readonly forgetMessage: (principal: string, messageId: string, recorded: TaskEvent) => Promise<void>;
   };
   readonly #pool: Pool;
@@ -77,7 +79,8 @@ export class PostgresStore implements ServerStore {
     const inbox = new PostgresInbox(pool, leases, changes);
     const sessions = new PostgresAgentSessions(pool, leases);
     const forgetMessage = this.#forgetMessage.bind(this);
-    this.shared = { leases, changes, inbox, sessions, forgetMessage };
+    const keys = new PostgresKeyStorage(pool);
+    this.shared = { leases, changes, inbox, sessions, keys, forgetMessage };
     this.#audit = new AuditLog(pool);
     this.pushConfigs = new PostgresPushConfigStore(pool);
   }

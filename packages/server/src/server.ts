@@ -173,7 +173,7 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
   const routes = serverRoutes({
     handler: core.handler,
     keys: core.keys,
-    pushNotifications: core.notifications !== undefined,
+    pushNotifications: true,
     maxRequestBytes: core.limits.maxRequestBytes,
     about: agents.default.about,
     agents: agents.choices,
@@ -188,7 +188,7 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
     problem: () => readiness.problem(),
     prove: (challenge) => serverProof({ token, proofKey }, challenge),
   });
-  void core.notifications?.notifier.start().catch(onError);
+  void core.notifications.notifier.start().catch(onError);
   const model = agents.default.model ?? "";
   const transport = (): Promise<Transport> => transportTo(core, { shutdown: shutdown.signal, onError });
   return { core, answering: { routes, authenticator }, shutdown, token, proofKey, model, transport };

@@ -7,10 +7,11 @@ import { PushNotifier } from "../push/push-notifier.ts";
 import { PushRegistrar } from "../push/push-registrar.ts";
 import type { SigningKeys } from "../push/signing-keys.ts";
 import { type PushConfigStore, pushConfigKey } from "../store/push-config-store.ts";
-import type { TaskStore } from "../store/task-store.ts";
+import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
 import { A2A_V1_PUSH_ENCODINGS } from "../transport/a2a-v1/push-configs.ts";
 import { A2A_V03_PUSH_ENCODINGS } from "../transport/a2a-v03/push-configs.ts";
+import { TaskPush } from "./task-push.ts";
 
 /** Dependencies of `createNotifications`. */
 export interface NotificationsOptions {
@@ -18,6 +19,8 @@ export interface NotificationsOptions {
   readonly configs: PushConfigStore;
   /** Opens the task whose log records that a config has ended. */
   readonly registry: SessionRegistry;
+  /** What servers need that share the store; undefined when this one has it alone. */
+  readonly shared: SharedTasks | undefined;
   /** The keys that sign posts. */
   readonly keys: SigningKeys;
   /** Targets that are allowed although they are not public or not https, as `host:port`. */
@@ -38,11 +41,14 @@ export interface Notifications {
   readonly registrar: PushRegistrar;
   /** Posts events to the configs. */
   readonly notifier: PushNotifier;
+  /** Has each task posted for by the server that runs it; undefined when this one has the store alone. */
+  readonly tasks: TaskPush | undefined;
 }
 
 /** Creates the push notifications of a server. Posting begins with `notifier.start()`. */
 export function createNotifications(options: NotificationsOptions): Notifications {
-  const { store, configs, registry, keys, clock, random, onError, nextId, issuer } = options;
+  const { store, configs, registry, shared, keys, clock, random, onError, nextId, issuer } = options;
+  const fences = new Map<string, bigint>();
   const policy = {
     allowedHosts: options.pushTargets,
     ownPorts: options.ownPorts,
@@ -56,12 +62,16 @@ export function createNotifications(options: NotificationsOptions): Notification
     random,
     encodings,
     onError,
+    fenceOf: shared && ((taskId) => fences.get(taskId)),
     poster: createGuardedPoster({ policy, keys, issuer, now: () => clock.now() }),
     onEnded: (subscription, text) => {
       appendNotice(registry, pushConfigKey(subscription).taskId, text).catch(onError);
     },
   });
-  return { notifier, registrar: new PushRegistrar({ configs, notifier, encodings, policy, nextId }) };
+  const tasks = shared && new TaskPush({ notifier, registry, shared, fences, onError });
+  if (tasks) registry.accompany(tasks);
+  const registrar = new PushRegistrar({ configs, notifier: tasks ?? notifier, encodings, policy, nextId });
+  return { notifier, tasks, registrar };
 }
 
 /** The body of a post in each format. */

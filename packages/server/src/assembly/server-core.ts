@@ -12,12 +12,13 @@ import type { RequestHandler } from "../handler/request-handler.ts";
 import { StreamLimit } from "../handler/stream-limit.ts";
 import { createTaskHandler } from "../handler/task-handler.ts";
 import type { Clock } from "../push/clock.ts";
+import { keyFile } from "../push/key-file.ts";
 import { ObservedTaskStore } from "../push/observed-task-store.ts";
 import { SigningKeys } from "../push/signing-keys.ts";
 import { limitsWithDefaults, type ServerLimits, type ServerSettings } from "../server-options.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { createAgentConversations } from "../task/agent-conversations.ts";
-import { InboxWorker } from "../task/inbox-worker.ts";
+import { InboxWorker, type InboxWorkerOptions } from "../task/inbox-worker.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
 import { SessionRegistry } from "../task/session-registry.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
@@ -51,7 +52,7 @@ export interface ServerCore extends AsyncDisposable {
   readonly handler: RequestHandler;
   readonly limits: ServerLimits;
   /** Undefined with a store that servers share: each of them would post every event. */
-  readonly notifications: Notifications | undefined;
+  readonly notifications: Notifications;
   readonly keys: SigningKeys;
 }
 
@@ -74,14 +75,12 @@ export async function openCore(
   const messages = new RecordedMessages({ store, now, retryWindowMs, shared: opened.shared });
   const copied = opened.shared && messages;
   const registry = new SessionRegistry({ store, createExecutor, now, shared: opened.shared, messages: copied });
-  const keys = new SigningKeys({
-    now: clock.now,
-    file: dataDirectory === undefined ? undefined : join(dataDirectory, "signing-keys.json"),
-  });
-  const configs = opened.pushConfigs;
-  const posting = { store, configs, registry, keys, pushTargets, ownPorts, clock, random, nextId, onError };
-  const notifications = opened.shared ? undefined : createNotifications({ ...posting, issuer: publicUrl });
-  store.observe((taskId) => notifications?.notifier.wake(taskId));
+  const ownKeys = dataDirectory === undefined ? undefined : keyFile(join(dataDirectory, "signing-keys.json"));
+  const { shared, pushConfigs: configs } = opened;
+  const keys = new SigningKeys({ now: clock.now, storage: shared?.keys ?? ownKeys });
+  const posting = { store, configs, registry, shared, keys, pushTargets, ownPorts, clock, random, nextId, onError };
+  const notifications = createNotifications({ ...posting, issuer: publicUrl });
+  store.observe((taskId) => notifications.notifier.wake(taskId));
   const limits = limitsWithDefaults(options.limits);
   const handler = createHandlers(agents, options, { registry, store, messages, notifications, limits, nextId });
   const closing = new AbortController();
@@ -90,15 +89,17 @@ export async function openCore(
     closing.abort();
     await inbox?.[Symbol.asyncDispose]();
     await registry[Symbol.asyncDispose]();
-    await notifications?.notifier[Symbol.asyncDispose]();
+    await notifications.notifier[Symbol.asyncDispose]();
     await agents[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   };
   try {
     await agents.open(agentServices(options, surroundings, createAgentConversations(registry, store)));
     await registry.recover();
-    if (opened.shared) {
-      inbox = new InboxWorker({ inbox: opened.shared.inbox, registry, onError });
+    if (shared) {
+      const onPushConfig: InboxWorkerOptions["onPushConfig"] = async (session, id) =>
+        notifications.tasks?.take(session, id);
+      inbox = new InboxWorker({ inbox: shared.inbox, registry, onPushConfig, onError });
       void watchOrphans(registry, clock, onError, closing.signal);
     }
   } catch (reason) {
@@ -128,7 +129,7 @@ async function watchOrphans(
 interface HandlerParts {
   readonly registry: SessionRegistry;
   readonly store: TaskStore;
-  readonly notifications: Notifications | undefined;
+  readonly notifications: Notifications;
   readonly limits: ServerLimits;
   readonly messages: RecordedMessages;
   readonly nextId: () => string;
@@ -140,7 +141,7 @@ function createHandlers(
   { workspace, workspaceRoots, dataDirectory, clientMcpServers = "http" }: ServerSettings,
   { registry, store, messages, notifications, limits, nextId }: HandlerParts,
 ): RequestHandler {
-  const registrar = notifications?.registrar;
+  const registrar = notifications.registrar;
   const exchanges = new Exchanges({
     registry,
     store,

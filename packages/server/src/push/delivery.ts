@@ -38,6 +38,8 @@ export interface DeliveryTarget {
   /** The circuit breaker of the config's host. */
   readonly breaker: CircuitBreaker;
   readonly encoding: PushEncoding;
+  /** The fence of the lease under which this server has the task; 0 where no other server uses the store. */
+  readonly fence: bigint;
   /** Called each time when nothing is left to deliver. */
   readonly onIdle: () => void;
 }
@@ -224,7 +226,7 @@ export class Delivery {
   /** Stores the progress. Fields that `change` does not set are reset. */
   async #save(change: MessageInitShape<typeof PushProgressSchema>): Promise<void> {
     const progress = create(PushProgressSchema, { cursor: this.#done, ...change });
-    await this.#services.configs.saveProgress(this.#key, progress);
+    await this.#services.configs.saveProgress(this.#key, progress, this.#target.fence);
     this.#progress = progress;
   }
 

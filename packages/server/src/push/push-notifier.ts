@@ -17,6 +17,11 @@ const GRACE_MS = 2000;
 /** Dependencies of `PushNotifier`. */
 export interface PushNotifierOptions extends Omit<DeliveryServices, "semaphore"> {
   readonly encodings: PushEncodings;
+  /**
+   * Returns the fence of the lease under which this server has a task; undefined when it does not have it, so that nothing is posted
+   * here. Default: this server has all tasks.
+   */
+  readonly fenceOf?: ((taskId: string) => bigint | undefined) | undefined;
 }
 
 /** The deliveries of a task, by the ids of their configs. */
@@ -31,6 +36,7 @@ type Deliveries = Map<string, Delivery>;
 export class PushNotifier implements AsyncDisposable {
   readonly #services: DeliveryServices;
   readonly #encodings: PushEncodings;
+  readonly #fenceOf: (taskId: string) => bigint | undefined;
   /** The tasks with a config that has not ended. Events of other tasks are ignored. */
   readonly #active = new Set<string>();
   /** The deliveries of the tasks that are not idle, by task id. */
@@ -39,19 +45,42 @@ export class PushNotifier implements AsyncDisposable {
   readonly #changes = new Map<string, Promise<void>>();
   readonly #breakers = new Map<string, CircuitBreaker>();
   readonly #stopping = new AbortController();
+  #isStarted = false;
 
-  constructor({ encodings, ...services }: PushNotifierOptions) {
+  constructor({ encodings, fenceOf = () => 0n, ...services }: PushNotifierOptions) {
     this.#encodings = encodings;
+    this.#fenceOf = fenceOf;
     this.#services = { ...services, semaphore: new Semaphore(MAX_IN_FLIGHT) };
   }
 
   /** Resumes the deliveries that an earlier run of the server left. */
   async start(): Promise<void> {
+    this.#isStarted = true;
     for await (const taskId of this.#services.configs.activeTasks()) {
       if (this.#stopping.signal.aborted) return;
-      this.#active.add(taskId);
-      await this.#change(taskId);
+      await this.resume(taskId);
     }
+  }
+
+  /** Resumes the deliveries of a task that this server has got. Does nothing before `start`, which does it for all tasks. */
+  async resume(taskId: string): Promise<void> {
+    if (!this.#isStarted || this.#stopping.signal.aborted || this.#fenceOf(taskId) === undefined) return;
+    this.#active.add(taskId);
+    await this.#change(taskId);
+  }
+
+  /** Whether something is posted for a task, or waits to be. */
+  isBusy(taskId: string): boolean {
+    return this.#changes.has(taskId) || this.#deliveries.has(taskId);
+  }
+
+  /** Ends the deliveries of a task at once, because this server does not have it any more. */
+  async abandon(taskId: string): Promise<void> {
+    this.#active.delete(taskId);
+    const deliveries = this.#deliveries.get(taskId) ?? new Map<string, Delivery>();
+    // At once: this server may get the task again meanwhile, with deliveries of their own.
+    this.#deliveries.delete(taskId);
+    await Promise.all([...deliveries.values()].map((delivery) => delivery.stop(0)));
   }
 
   /** Delivers the new events of a task. Called when they are durable. */
@@ -111,10 +140,11 @@ export class PushNotifier implements AsyncDisposable {
     const { taskId, configId } = pushConfigKey(subscription);
     const { config, principal } = subscription;
     const encoding = config && this.#encodings.get(config.format);
-    if (!encoding || deliveries.has(configId)) return;
+    const fence = this.#fenceOf(taskId);
+    if (!encoding || fence === undefined || deliveries.has(configId)) return;
     const breaker = this.#breakerOf(config, principal);
     const onIdle = (): void => this.#closeIdle(taskId);
-    const delivery = new Delivery(this.#services, subscription, { encoding, breaker, onIdle });
+    const delivery = new Delivery(this.#services, subscription, { encoding, breaker, fence, onIdle });
     deliveries.set(configId, delivery);
     delivery.wake();
   }

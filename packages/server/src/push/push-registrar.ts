@@ -20,7 +20,8 @@ const MAX_LENGTH = 4096;
 /** Dependencies of `PushRegistrar`. */
 export interface PushRegistrarOptions {
   readonly configs: PushConfigStore;
-  readonly notifier: PushNotifier;
+  /** Starts, replaces or ends the delivery of a config that was stored or deleted. */
+  readonly notifier: Pick<PushNotifier, "changed">;
   readonly encodings: PushEncodings;
   readonly policy: OutboundPolicy;
   readonly nextId: () => string;

@@ -1,13 +1,11 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
 import { promisify } from "node:util";
-import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import { type SigningKey, type SigningKeyFile, SigningKeyFileSchema, SigningKeySchema } from "@devtool/schema";
+import { type SigningKey, SigningKeyFileSchema, SigningKeySchema } from "@devtool/schema";
 import type { JSONWebKeySet, JWTPayload } from "jose";
-import { Code, DevtoolError, type ErrorOptions } from "../errors.ts";
-import { failpoint } from "../failpoint.ts";
-import { replaceFile } from "../files/replace-file.ts";
+import { Code, DevtoolError } from "../errors.ts";
+import type { KeyStorage } from "../store/key-storage.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -22,8 +20,8 @@ export const OVERLAP_MS: number = DAY_MS;
 
 /** Options of `SigningKeys`. */
 export interface SigningKeysOptions {
-  /** The file that keeps the keys, with mode 0600. Default: they are kept in memory. */
-  readonly file?: string | undefined;
+  /** Keeps the keys. Default: they are kept in memory. */
+  readonly storage?: KeyStorage | undefined;
   /** Returns the time in milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -39,11 +37,17 @@ export interface CurrentKey {
   readonly privateKey: KeyObject;
 }
 
+/** The keys, oldest first, and the version of their storage. */
+interface KnownKeys {
+  readonly keys: readonly SigningKey[];
+  readonly version: bigint;
+}
+
 /** The keys with which a server signs agent cards and notifications (ES256). Creates and rotates them as needed. */
 export class SigningKeys {
   readonly #options: SigningKeysOptions;
   /** The keys after the last access. Each access waits for the one before it. */
-  #keys: Promise<readonly SigningKey[]> | undefined;
+  #keys: Promise<KnownKeys> | undefined;
   /** The parsed private keys, by key id. */
   readonly #parsed = new Map<string, KeyObject>();
 
@@ -60,7 +64,7 @@ export class SigningKeys {
 
   /** Returns the key for new signatures: the newest that has been published long enough. */
   async current(): Promise<CurrentKey> {
-    const keys = await this.#rotated();
+    const { keys } = await this.#rotated();
     const now = this.#options.now();
     const key = keys.findLast((candidate) => now - createdMs(candidate) >= OVERLAP_MS) ?? keys[0];
     if (!key) throw new DevtoolError("there is no signing key", Code.Internal, { remedy: "start the server again" });
@@ -69,7 +73,7 @@ export class SigningKeys {
 
   /** Returns the public keys, as `/.well-known/jwks.json` lists them. */
   async publicKeys(): Promise<JSONWebKeySet> {
-    const keys = await this.#rotated();
+    const { keys } = await this.#rotated();
     return { keys: keys.map((key) => ({ ...publicJwk(this.#parse(key)), kid: key.id, alg: ALGORITHM, use: "sig" })) };
   }
 
@@ -82,8 +86,8 @@ export class SigningKeys {
   }
 
   /** Returns the keys for the current time. The first access creates a key, later ones replace old keys. */
-  #rotated(): Promise<readonly SigningKey[]> {
-    const rotated = (this.#keys ?? this.#load()).then((keys) => this.#rotate(keys));
+  #rotated(): Promise<KnownKeys> {
+    const rotated = (this.#keys ?? this.#load()).then((known) => this.#rotate(known));
     this.#keys = rotated;
     rotated.catch(() => {
       if (this.#keys === rotated) this.#keys = undefined;
@@ -92,7 +96,8 @@ export class SigningKeys {
   }
 
   /** Adds the next key in time, and removes those whose signatures nobody verifies any more. */
-  async #rotate(keys: readonly SigningKey[]): Promise<readonly SigningKey[]> {
+  async #rotate(known: KnownKeys): Promise<KnownKeys> {
+    const { keys, version } = known;
     const now = this.#options.now();
     const needsNext = !keys.some((key) => now - createdMs(key) < ROTATION_MS - OVERLAP_MS);
     const kept = keys.filter((_key, index) => {
@@ -100,22 +105,21 @@ export class SigningKeys {
       const next = keys[index + 1];
       return next === undefined || now - createdMs(next) < 2 * OVERLAP_MS;
     });
-    if (!needsNext && kept.length === keys.length) return keys;
+    if (!needsNext && kept.length === keys.length) return known;
     const renewed = needsNext ? [...kept, await createKey(now)] : kept;
-    const { file } = this.#options;
-    if (file === undefined) return renewed;
-    const json = toJsonString(SigningKeyFileSchema, create(SigningKeyFileSchema, { keys: renewed }), {
-      prettySpaces: 2,
-    });
-    failpoint("devtool:signing-keys.write.before");
-    await replaceFile(file, `${json}\n`);
-    failpoint("devtool:signing-keys.write.after");
-    return renewed;
+    const { storage } = this.#options;
+    if (!storage) return { keys: renewed, version };
+    const isStored = await storage.replace(create(SigningKeyFileSchema, { keys: renewed }), version);
+    // Another server may have stored keys first: those count for all.
+    const stored = await this.#load();
+    return isStored ? stored : this.#rotate(stored);
   }
 
-  async #load(): Promise<readonly SigningKey[]> {
-    const { file } = this.#options;
-    return file === undefined ? [] : (await readKeys(file)).keys;
+  async #load(): Promise<KnownKeys> {
+    const { storage } = this.#options;
+    if (!storage) return { keys: [], version: 0n };
+    const { keys, version } = await storage.read();
+    return { keys: keys.keys, version };
   }
 }
 
@@ -137,23 +141,4 @@ async function createKey(now: number): Promise<SigningKey> {
 function publicJwk(privateKey: KeyObject): { kty: string; crv: string; x: string; y: string } {
   const { x = "", y = "" } = createPublicKey(privateKey).export({ format: "jwk" });
   return { kty: "EC", crv: "P-256", x, y };
-}
-
-/** Reads the keys; none when there is no file. Throws for a file that is damaged, or that other users can access. */
-async function readKeys(path: string): Promise<SigningKeyFile> {
-  try {
-    const { mode } = await stat(path);
-    if ((mode & 0o077) !== 0)
-      throw unusable(path, "other users can access it", { remedy: "remove it, and the server creates a new one" });
-    return fromJsonString(SigningKeyFileSchema, await readFile(path, "utf8"));
-  } catch (reason) {
-    if (reason instanceof DevtoolError) throw reason;
-    if (reason instanceof Error && "code" in reason && reason.code === "ENOENT") return create(SigningKeyFileSchema);
-    throw unusable(path, "it cannot be read", { remedy: "repair or remove it", cause: reason });
-  }
-}
-
-function unusable(path: string, why: string, options: ErrorOptions): DevtoolError {
-  const problem = `signing keys ${JSON.stringify(path)} cannot be used: ${why}`;
-  return new DevtoolError(problem, Code.FailedPrecondition, options);
 }

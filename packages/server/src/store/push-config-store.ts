@@ -34,8 +34,13 @@ export interface PushConfigStore {
   /** Lists the ids of the tasks with a config that has not ended. */
   activeTasks(): AsyncIterable<string>;
 
-  /** Stores how far a config has been delivered, durably. Does nothing when the config was deleted. */
-  saveProgress(key: PushConfigKey, progress: PushProgress): Promise<void>;
+  /**
+   * Stores how far a config has been delivered, durably. Does nothing when the config was deleted.
+   *
+   * @param fence the fence of the lease under which this server has the task. A store that servers share does nothing when another
+   * one has acquired the task since. Default: 0, the fence of a task that was never acquired
+   */
+  saveProgress(key: PushConfigKey, progress: PushProgress, fence?: bigint): Promise<void>;
 
   /** Deletes a config. Does nothing when there is none. */
   delete(key: PushConfigKey): Promise<void>;

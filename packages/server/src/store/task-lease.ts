@@ -27,8 +27,9 @@ export interface TaskLeases {
   acquire(taskId: string): Promise<TaskLease | undefined>;
 
   /**
-   * Lists work that was left behind: tasks whose last holder lost its lease before it released them, and tasks that are
-   * submitted or working, or have requests in their inbox, and that nobody holds.
+   * Lists work that was left behind, first what was running: tasks that have not ended and whose last holder lost its lease before it
+   * released them, and tasks without a holder that are submitted or working, have requests in their inbox, or events that are not
+   * posted to their push configs.
    */
   orphaned(): Promise<readonly string[]>;
 }

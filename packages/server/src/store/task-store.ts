@@ -1,5 +1,6 @@
 import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
 import type { AgentSessions } from "./agent-sessions.ts";
+import type { KeyStorage } from "./key-storage.ts";
 import type { PushConfigStore } from "./push-config-store.ts";
 import type { TaskChanges } from "./task-changes.ts";
 import type { InboxAnswer, TaskInbox } from "./task-inbox.ts";
@@ -134,6 +135,9 @@ export interface SharedTasks {
 
   /** Takes requests to the server that runs their task. */
   readonly inbox: TaskInbox;
+
+  /** Keeps the keys that sign agent cards and push notifications: clients see one server. */
+  readonly keys: KeyStorage;
 
   /** Lets one server at a time work in a conversation that its agent keeps itself. */
   readonly sessions: AgentSessions;

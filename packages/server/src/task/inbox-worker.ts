@@ -9,6 +9,8 @@ import type { TaskSession } from "./task-session.ts";
 export interface InboxWorkerOptions {
   readonly inbox: TaskInbox;
   readonly registry: SessionRegistry;
+  /** Starts, replaces or ends the posts to a push config that was stored or deleted. */
+  readonly onPushConfig: (session: TaskSession, configId: string) => Promise<void>;
   /** Gets the errors after which an entry is tried again. */
   readonly onError: (reason: unknown) => void;
 }
@@ -85,7 +87,7 @@ export class InboxWorker implements AsyncDisposable {
     const { inbox } = this.#options;
     const { id } = session.task;
     try {
-      if (await applyRequest(session, entry)) return true;
+      if (await applyRequest(session, entry, this.#options)) return true;
       const { sequence } = session.task;
       return await inbox.reply(id, entry.id, session.fence, { case: "taken", sequence });
     } catch (reason) {
@@ -97,7 +99,11 @@ export class InboxWorker implements AsyncDisposable {
 }
 
 /** Does what an entry requests. Returns whether the append that did it has replied to the entry. */
-async function applyRequest(session: TaskSession, { id, request: { request } }: InboxEntry): Promise<boolean> {
+async function applyRequest(
+  session: TaskSession,
+  { id, request: { request } }: InboxEntry,
+  { onPushConfig }: Pick<InboxWorkerOptions, "onPushConfig">,
+): Promise<boolean> {
   switch (request.case) {
     case "message": {
       const {
@@ -130,6 +136,9 @@ async function applyRequest(session: TaskSession, { id, request: { request } }: 
       return false;
     case "activateExtension":
       await session.activateExtension();
+      return false;
+    case "pushConfig":
+      await onPushConfig(session, request.value);
       return false;
     case undefined:
       throw invalid("request", "", "is not one that this release knows");

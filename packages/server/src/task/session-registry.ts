@@ -29,6 +29,16 @@ export interface SessionRegistryOptions {
   readonly messages?: RecordedMessages | undefined;
 }
 
+/** What a server does for its open tasks beside their agents. */
+export interface TaskCompanion {
+  /** Called when a task that exists was opened, under the session's lease. */
+  opened(session: TaskSession): void;
+  /** Whether something is left to do for a task, so that it stays open. */
+  isBusy(taskId: string): boolean;
+  /** Called when a task is about to be closed. */
+  closing(taskId: string): void;
+}
+
 /** The conversation of a new task. */
 export interface TaskPlace {
   readonly contextId: string;
@@ -53,10 +63,16 @@ export class SessionRegistry implements AsyncDisposable {
   readonly #conversations = new OpenConversations();
   /** The sessions that are being closed because they failed. */
   readonly #closing = new Set<Promise<void>>();
+  #companion: TaskCompanion | undefined;
   #isStopping = false;
 
   constructor(options: SessionRegistryOptions) {
     this.#options = options;
+  }
+
+  /** Sets what is done for open tasks beside their agents. Default: nothing. */
+  accompany(companion: TaskCompanion): void {
+    this.#companion = companion;
   }
 
   /** The changes that other servers make; undefined when none use the store. */
@@ -219,6 +235,7 @@ export class SessionRegistry implements AsyncDisposable {
         await session.close();
         throw reason;
       }
+      this.#companion?.opened(session);
       return session;
     });
   }
@@ -238,6 +255,7 @@ export class SessionRegistry implements AsyncDisposable {
 
   #forget(taskId: string, task: Task): void {
     this.#tasks.delete(taskId);
+    this.#companion?.closing(taskId);
     this.#conversations.close(task);
   }
 
@@ -271,7 +289,7 @@ export class SessionRegistry implements AsyncDisposable {
   async #closeIdle(): Promise<void> {
     for (const [taskId, task] of this.#tasks) {
       if (this.#tasks.size <= MAX_IDLE_SESSIONS) return;
-      if (task.holders > 0) continue;
+      if (task.holders > 0 || this.#companion?.isBusy(taskId)) continue;
       const session = await task.opening.catch(() => undefined);
       // Meanwhile the task may have got a holder, or been closed.
       if (!session?.idle || task.holders > 0 || this.#tasks.get(taskId) !== task) continue;

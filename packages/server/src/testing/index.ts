@@ -3,6 +3,7 @@ export { guardedFetch, type OutboundRequest } from "../outbound/guarded-fetch.ts
 export { isPublicAddress } from "../outbound/public-address.ts";
 export type { Clock } from "../push/clock.ts";
 export { createGuardedPoster } from "../push/guarded-poster.ts";
+export { keyFile } from "../push/key-file.ts";
 export type { Notification, Poster, PostOutcome } from "../push/notification.ts";
 export { claimsOf, headersOf } from "../push/post-headers.ts";
 export { taskEventEncoding } from "../push/push-format.ts";

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/inbox.proto.
  */
 export const file_devtool_v1alpha_inbox: GenFile = /*@__PURE__*/
-  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvaW5ib3gucHJvdG8SD2RldnRvb2wudjFhbHBoYSKqAgoMSW5ib3hSZXF1ZXN0EjYKB21lc3NhZ2UYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0SAASNAoGY2FuY2VsGAIgASgLMiIuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXF1ZXN0SAASOwoId2l0aGRyYXcYAyABKAsyJy5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVxdWVzdEgAEhwKEmFjdGl2YXRlX2V4dGVuc2lvbhgEIAEoCEgAEhAKBm5vdGljZRgFIAEoCUgAEjQKBnJlbmFtZRgGIAEoCzIiLmRldnRvb2wudjFhbHBoYS5SZW5hbWVUYXNrUmVxdWVzdEgAQgkKB3JlcXVlc3QiXQoMSW5ib3hSZWZ1c2FsEgwKBGNvZGUYASABKAUSDwoHcHJvYmxlbRgCIAEoCRIuCgdjb250ZXh0GAMgASgLMh0uZGV2dG9vbC52MWFscGhhLkVycm9yQ29udGV4dGIGcHJvdG8z", [file_devtool_v1alpha_error, file_devtool_v1alpha_task_service]);
+  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvaW5ib3gucHJvdG8SD2RldnRvb2wudjFhbHBoYSLBAgoMSW5ib3hSZXF1ZXN0EjYKB21lc3NhZ2UYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0SAASNAoGY2FuY2VsGAIgASgLMiIuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXF1ZXN0SAASOwoId2l0aGRyYXcYAyABKAsyJy5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVxdWVzdEgAEhwKEmFjdGl2YXRlX2V4dGVuc2lvbhgEIAEoCEgAEhAKBm5vdGljZRgFIAEoCUgAEjQKBnJlbmFtZRgGIAEoCzIiLmRldnRvb2wudjFhbHBoYS5SZW5hbWVUYXNrUmVxdWVzdEgAEhUKC3B1c2hfY29uZmlnGAcgASgJSABCCQoHcmVxdWVzdCJdCgxJbmJveFJlZnVzYWwSDAoEY29kZRgBIAEoBRIPCgdwcm9ibGVtGAIgASgJEi4KB2NvbnRleHQYAyABKAsyHS5kZXZ0b29sLnYxYWxwaGEuRXJyb3JDb250ZXh0YgZwcm90bzM", [file_devtool_v1alpha_error, file_devtool_v1alpha_task_service]);
 
 /**
  * A change that a client requests of a task, in the store that servers share. The
@@ -77,6 +77,14 @@ export type InboxRequest = Message<"devtool.v1alpha.InboxRequest"> & {
      */
     value: RenameTaskRequest;
     case: "rename";
+  } | {
+    /**
+     * Posts to a push config that was stored, replaced or deleted: its id.
+     *
+     * @generated from field: string push_config = 7;
+     */
+    value: string;
+    case: "pushConfig";
   } | { case: undefined; value?: undefined };
 };
 
@@ -129,6 +137,13 @@ export type InboxRequestJson = {
    * @generated from field: devtool.v1alpha.RenameTaskRequest rename = 6;
    */
   rename?: RenameTaskRequestJson;
+
+  /**
+   * Posts to a push config that was stored, replaced or deleted: its id.
+   *
+   * @generated from field: string push_config = 7;
+   */
+  pushConfig?: string;
 };
 
 /**

@@ -15,8 +15,9 @@ export const file_devtool_v1alpha_signing_key: GenFile = /*@__PURE__*/
   fileDesc("CiFkZXZ0b29sL3YxYWxwaGEvc2lnbmluZ19rZXkucHJvdG8SD2RldnRvb2wudjFhbHBoYSI7Cg5TaWduaW5nS2V5RmlsZRIpCgRrZXlzGAEgAygLMhsuZGV2dG9vbC52MWFscGhhLlNpZ25pbmdLZXkiXgoKU2lnbmluZ0tleRIKCgJpZBgBIAEoCRITCgtwcml2YXRlX2tleRgCIAEoDBIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
- * The file `signing-keys.json` in the data directory (mode 0600): the keys with
- * which the server signs push notifications.
+ * The file `signing-keys.json` in the data directory (mode 0600), or the row in the
+ * store that servers share: the keys with which they sign agent cards and push
+ * notifications.
  *
  * @generated from message devtool.v1alpha.SigningKeyFile
  */
@@ -30,8 +31,9 @@ export type SigningKeyFile = Message<"devtool.v1alpha.SigningKeyFile"> & {
 };
 
 /**
- * The file `signing-keys.json` in the data directory (mode 0600): the keys with
- * which the server signs push notifications.
+ * The file `signing-keys.json` in the data directory (mode 0600), or the row in the
+ * store that servers share: the keys with which they sign agent cards and push
+ * notifications.
  *
  * @generated from message devtool.v1alpha.SigningKeyFile
  */

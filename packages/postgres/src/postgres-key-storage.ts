@@ -1,0 +1,36 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type SigningKeyFile, SigningKeyFileSchema } from "@devtool/schema";
+import type { KeyStorage, StoredKeys } from "@devtool/server/store";
+import type { Pool } from "pg";
+import { storeError } from "./postgres-error.ts";
+
+/** Keeps the keys of all servers in one row. */
+export class PostgresKeyStorage implements KeyStorage {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  async read(): Promise<StoredKeys> {
+    const { rows } = await this.#pool
+      .query<{ version: string; data: Buffer }>("SELECT version, data FROM signing_key")
+      .catch(rethrow);
+    const [{ version = "0", data = Buffer.alloc(0) } = {}] = rows;
+    return { keys: fromBinary(SigningKeyFileSchema, data), version: BigInt(version) };
+  }
+
+  async replace(keys: SigningKeyFile, version: bigint): Promise<boolean> {
+    const { rowCount } = await this.#pool
+      .query("UPDATE signing_key SET version = version + 1, data = $1 WHERE version = $2", [
+        toBinary(SigningKeyFileSchema, keys),
+        version,
+      ])
+      .catch(rethrow);
+    return rowCount === 1;
+  }
+}
+
+function rethrow(reason: unknown): never {
+  throw storeError(reason);
+}
