@@ -5,6 +5,7 @@ import {
   type AgentServices,
   Code,
   type CommandPlace,
+  type ConversationKey,
   DevtoolError,
   type OpenAgent,
   quoted,
@@ -35,6 +36,7 @@ export class AcpHost implements OpenAgent, SessionPool {
   readonly #fences = new WeakMap<AcpSession, bigint>();
   /** The conversations that are in a turn. */
   readonly #busy = new Set<string>();
+  /** The slash commands by principal and workspace: sessions have those of the MCP servers of their clients, too. */
   readonly #commands = new Map<string, readonly SlashCommand[]>();
   /** Conversations may share a workspace. */
   readonly #writing = new Semaphore(1);
@@ -63,11 +65,20 @@ export class AcpHost implements OpenAgent, SessionPool {
     if (!known.some((session) => session.hasMode(planMode))) throw missingMode(name, planMode);
   }
 
-  /** Refuses options that the agent's sessions have shown not to be for clients. */
-  checkOptions(options: Readonly<Record<string, string>>): void {
-    const [session] = this.#sessions.values();
+  /**
+   * Refuses options that the session of the conversation, or else another one of its principal, has shown not to be for clients.
+   *
+   * Sessions of others are not asked: the error would name their options.
+   */
+  checkOptions(options: Readonly<Record<string, string>>, conversation: ConversationKey): void {
+    const session = this.#sessions.get(keyOf(conversation)) ?? this.#latestOf(conversation.principal);
     if (!session) return;
     for (const option of Object.entries(options)) clientOption(this.options, session.configOptions, option);
+  }
+
+  /** The session of a principal that was used last. */
+  #latestOf(principal: string): AcpSession | undefined {
+    return [...this.#sessions].findLast(([key]) => key.startsWith(keyPrefix(principal)))?.[1];
   }
 
   /** Reports a message to the operator. */
@@ -128,7 +139,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     }
     return AcpSession.open(
       {
-        ...this.#place(workspacePath),
+        ...this.#place({ workspacePath, principal: task.principal }),
         sessionId: task.agentSessionId,
         mcpServers: ({ initialized }) =>
           acpMcpServers(mcpServers, name, initialized.agentCapabilities?.mcpCapabilities ?? {}),
@@ -137,7 +148,8 @@ export class AcpHost implements OpenAgent, SessionPool {
     );
   }
 
-  #place(workspacePath: string) {
+  #place(place: CommandPlace) {
+    const { workspacePath } = place;
     if (workspacePath === "")
       throw new DevtoolError(`agent ${quoted(this.options.name)} needs a workspace`, Code.FailedPrecondition, {
         remedy: "name one in workspace_path",
@@ -147,25 +159,27 @@ export class AcpHost implements OpenAgent, SessionPool {
       limits: this.limits,
       workspacePath,
       onNotice: (text: string) => this.notify(text),
-      onCommands: (update: JsonObject) => this.#keepCommands(workspacePath, update),
+      onCommands: (update: JsonObject) => this.#keepCommands(place, update),
       writing: this.#writing,
       nowMs: () => this.#services.now().getTime(),
     };
   }
 
-  #keepCommands(workspacePath: string, update: JsonObject): void {
-    this.#commands.delete(workspacePath);
-    this.#commands.set(workspacePath, commandTree(update));
+  #keepCommands(place: CommandPlace, update: JsonObject): void {
+    const key = placeKey(place);
+    this.#commands.delete(key);
+    this.#commands.set(key, commandTree(update));
     const [oldest] = this.#commands.keys();
     if (this.#commands.size > MAX_WORKSPACES && oldest !== undefined) this.#commands.delete(oldest);
   }
 
   /** Lists the commands of a workspace. The first time it starts the agent for that, since only a session lists them. */
-  async #listCommands({ workspacePath }: CommandPlace, signal: AbortSignal): Promise<readonly SlashCommand[]> {
-    const known = this.#commands.get(workspacePath);
-    if (known || workspacePath === "") return known ?? [];
+  async #listCommands(where: CommandPlace, signal: AbortSignal): Promise<readonly SlashCommand[]> {
+    const key = placeKey(where);
+    const known = this.#commands.get(key);
+    if (known || where.workspacePath === "") return known ?? [];
     const listed = Promise.withResolvers<void>();
-    const place = this.#place(workspacePath);
+    const place = this.#place(where);
     const onCommands = (update: JsonObject): void => {
       place.onCommands(update);
       listed.resolve();
@@ -181,11 +195,20 @@ export class AcpHost implements OpenAgent, SessionPool {
       ),
     ]);
     clearTimeout(timer);
-    if (!this.#commands.has(workspacePath)) this.#commands.set(workspacePath, []);
-    return this.#commands.get(workspacePath) ?? [];
+    if (!this.#commands.has(key)) this.#commands.set(key, []);
+    return this.#commands.get(key) ?? [];
   }
 }
 
-function keyOf({ principal, contextId }: Task): string {
-  return JSON.stringify([principal, contextId]);
+function keyOf({ principal, contextId }: ConversationKey): string {
+  return `${keyPrefix(principal)}${contextId}`;
+}
+
+function placeKey({ principal, workspacePath }: CommandPlace): string {
+  return `${keyPrefix(principal)}${workspacePath}`;
+}
+
+/** Returns how the keys of the conversations of a principal begin. */
+function keyPrefix(principal: string): string {
+  return `${JSON.stringify(principal)} `;
 }

@@ -7,7 +7,7 @@ import type {
   SetSessionConfigOptionResponse,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { abortable, Code, DevtoolError, quoted, type Semaphore } from "@devtool/server/agent";
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpConnection } from "./acp-connection.ts";
@@ -188,15 +188,10 @@ export class AcpSession implements AsyncDisposable {
   noteState(update: JsonObject): void {
     if (update.sessionUpdate === "current_mode_update" && this.#modes)
       this.#modes = { ...this.#modes, currentModeId: stringOrEmpty(update.currentModeId) };
-    if (update.sessionUpdate === "config_option_update" && Array.isArray(update.configOptions)) {
-      const values = new Map(update.configOptions.filter(isObject).map(({ id, currentValue }) => [id, currentValue]));
-      this.#configOptions = this.#configOptions.map((option) => {
-        const value = values.get(option.id);
-        if (option.type === "select" && typeof value === "string") return { ...option, currentValue: value };
-        if (option.type === "boolean" && typeof value === "boolean") return { ...option, currentValue: value };
-        return option;
-      });
-    }
+    if (update.sessionUpdate !== "config_option_update" || !Array.isArray(update.configOptions)) return;
+    // All options of the session: another model may have others.
+    const listed: readonly unknown[] = update.configOptions;
+    this.#configOptions = listed.filter(isConfigOption);
   }
 
   /** Sends a prompt. The items of the turn come from the queue, `stopped` or `failed` last. */

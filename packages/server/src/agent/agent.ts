@@ -126,8 +126,10 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
    *
    * Throws a `DevtoolError` for what clients may not set: the message is refused, and nothing is stored. Default: every
    * option is refused.
+   *
+   * @param conversation the conversation of the message; its `contextId` is empty for a new one
    */
-  checkOptions?(options: Readonly<Record<string, string>>): void;
+  checkOptions?(options: Readonly<Record<string, string>>, conversation: ConversationKey): void;
 
   /**
    * Checks the settings of a turn that a message starts. The agent finds them in `Turn.prompt.turnSettings`, follows them

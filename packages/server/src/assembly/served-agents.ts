@@ -6,7 +6,15 @@ import {
   type Task,
   type TurnSettings,
 } from "@devtool/schema";
-import type { About, Agent, AgentCommands, AgentOffers, AgentServices, OpenAgent } from "../agent/agent.ts";
+import type {
+  About,
+  Agent,
+  AgentCommands,
+  AgentOffers,
+  AgentServices,
+  ConversationKey,
+  OpenAgent,
+} from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { ServerOptions } from "../server-options.ts";
@@ -116,10 +124,10 @@ export class ServedAgents implements AsyncDisposable {
    *
    * @param settings the settings of the session with these options
    */
-  assertOptions(settings: SessionSettings): void {
+  assertOptions(settings: SessionSettings, conversation: ConversationKey): void {
     const name = settings.agent || this.#defaultName;
     const agent = this.#opened.get(name);
-    if (agent?.checkOptions) return void agent.checkOptions(settings.agentOptions);
+    if (agent?.checkOptions) return void agent.checkOptions(settings.agentOptions, conversation);
     const ids = Object.keys(settings.agentOptions).join(", ");
     const problem = `cannot be set: agent ${quoted(name)} has no options`;
     throw invalid("session_settings.agent_options", ids, problem, "leave them out");

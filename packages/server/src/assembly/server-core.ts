@@ -155,7 +155,7 @@ function createHandlers(
     resolveAgent: (name) => agents.resolve(name),
     assertMcpServers: (name, servers) => agents.assertMcpServers(name, servers),
     assertChange: (settings) => agents.assertChange(settings),
-    assertOptions: (settings) => agents.assertOptions(settings),
+    assertOptions: (settings, conversation) => agents.assertOptions(settings, conversation),
     assertTurn: (agent, turn) => agents.assertTurn(agent, turn),
   });
   const streams = new StreamLimit(limits.maxStreamsPerCaller);

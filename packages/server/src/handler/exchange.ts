@@ -123,7 +123,7 @@ export class Exchanges {
     principal: string,
   ): Promise<Settings> {
     const session = await this.#findSession(contextId, principal);
-    return resolveSettings(settings, session?.settings, this.#options);
+    return resolveSettings(settings, session?.settings, { contextId, principal }, this.#options);
   }
 
   /** Opens the session of a task. Throws `Code.NotFound` when the principal has no such task. */
@@ -163,7 +163,7 @@ export class Exchanges {
     if (contextId !== "" && contextId !== session.task.contextId) {
       throw invalid("context_id", contextId, `is not the context of task ${quoted(taskId)}`, "send its own, or none");
     }
-    const change = changedApprovalMode(request, session.task, this.#options);
+    const change = changedApprovalMode(request, session.task, session.task, this.#options);
     if (change !== undefined && answers.length > 0) {
       const problem = "cannot change with an answer to a tool call";
       throw invalid("session_settings.approval_mode", ApprovalMode[change] ?? "", problem, "send it with a message");
@@ -180,7 +180,9 @@ export class Exchanges {
   async #create(opening: Partial<TaskCreated>, origin: TaskOrigin, principal: string): Promise<Exchange> {
     const { registry, nextId } = this.#options;
     const session = await this.#findSession(origin.contextId, principal);
-    const { settings, sessionSettings } = resolveSettings(origin.settings, session?.settings, this.#options);
+    const conversation = { contextId: origin.contextId, principal };
+    const resolved = resolveSettings(origin.settings, session?.settings, conversation, this.#options);
+    const { settings, sessionSettings } = resolved;
     const { message, command } = opening;
     if (message) assertTurn(message, { settings, sessionSettings }, this.#options);
     const created = create(TaskCreatedSchema, defined({ principal, message, command, settings, sessionSettings }));
@@ -188,7 +190,7 @@ export class Exchanges {
       contextId: origin.contextId || nextId(),
       extensionActive: origin.activateExtension || session?.extensionActive === true,
       agentSessionId: session?.agentSessionId ?? "",
-      approvalMode: session && changedApprovalMode(origin.settings, session.settings, this.#options),
+      approvalMode: session && changedApprovalMode(origin.settings, session.settings, conversation, this.#options),
     };
     return { held: await registry.create(nextId(), place, created), after: 0n };
   }

@@ -67,7 +67,8 @@ describe("the workspace of a session (SESSION-1)", () => {
       assertTurn: () => undefined,
       ...options,
     };
-    const { settings } = resolveSettings({ settings: create(AgentSettingsSchema, { workspacePath }) }, undefined, all);
+    const requested = { settings: create(AgentSettingsSchema, { workspacePath }) };
+    const { settings } = resolveSettings(requested, undefined, { contextId: "", principal: "local" }, all);
     return settings?.workspacePath;
   }
 });

@@ -11,6 +11,7 @@ import {
   type TaskCreated,
   type TurnSettings,
 } from "@devtool/schema";
+import type { ConversationKey } from "../agent/agent.ts";
 import { invalid, quoted } from "../errors.ts";
 import { isInside } from "../files/is-inside.ts";
 import type { TaskStore } from "../store/task-store.ts";
@@ -36,7 +37,7 @@ export interface SessionOptions {
   /** Throws a `DevtoolError` when a message changes the settings of a session to those given, and its agent cannot. */
   readonly assertChange: (settings: SessionSettings) => void;
   /** Throws a `DevtoolError` when a message sets options that its agent does not have, or that clients may not set. */
-  readonly assertOptions: (settings: SessionSettings) => void;
+  readonly assertOptions: (settings: SessionSettings, conversation: ConversationKey) => void;
   /** Throws a `DevtoolError` when the agent, given by name, cannot follow settings of one turn. */
   readonly assertTurn: (agent: string, turn: TurnSettings) => void;
 }
@@ -77,9 +78,14 @@ export async function findSession(
  * Throws `Code.InvalidArgument` for settings that are not permitted, and for settings that differ from
  * those of the context and cannot change (SESSION-2).
  */
-export function resolveSettings(requested: Settings, earlier: Settings | undefined, options: SessionOptions): Settings {
+export function resolveSettings(
+  requested: Settings,
+  earlier: Settings | undefined,
+  conversation: ConversationKey,
+  options: SessionOptions,
+): Settings {
   if (earlier) {
-    const approvalMode = changedApprovalMode(requested, earlier, options);
+    const approvalMode = changedApprovalMode(requested, earlier, conversation, options);
     const settings = withApprovalMode(earlier, approvalMode ?? ApprovalMode.UNSPECIFIED);
     return withOptionsOf(requested, settings);
   }
@@ -91,7 +97,7 @@ export function resolveSettings(requested: Settings, earlier: Settings | undefin
   assertServersPermitted(mcpServers, options);
   const names = mcpServers.map(({ name }) => name);
   options.assertMcpServers(agent, names);
-  assertAgentOptions({ ...sessionSettings, agent }, options);
+  assertAgentOptions({ ...sessionSettings, agent }, conversation, options);
   return {
     settings: create(AgentSettingsSchema, { workspacePath }),
     sessionSettings: { ...sessionSettings, agent },
@@ -123,11 +129,12 @@ function assertServersPermitted(servers: readonly McpServer[], { clientMcpServer
 export function changedApprovalMode(
   requested: Settings,
   earlier: Settings,
+  conversation: ConversationKey,
   options: Pick<SessionOptions, "resolveAgent" | "assertChange" | "assertOptions">,
 ): ApprovalMode | undefined {
   assertUnchanged(requested, earlier, options);
   const agent = earlier.sessionSettings?.agent ?? "";
-  if (requested.sessionSettings) assertAgentOptions({ ...requested.sessionSettings, agent }, options);
+  if (requested.sessionSettings) assertAgentOptions({ ...requested.sessionSettings, agent }, conversation, options);
   const approvalMode = requested.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
   const current = earlier.sessionSettings ?? create(SessionSettingsSchema);
   if (approvalMode === ApprovalMode.UNSPECIFIED || approvalMode === current.approvalMode) return undefined;
@@ -143,11 +150,15 @@ function withOptionsOf(requested: Settings, { settings, sessionSettings }: Setti
   return { settings, sessionSettings: { ...(sessionSettings ?? create(SessionSettingsSchema)), agentOptions } };
 }
 
-function assertAgentOptions(settings: SessionSettings, { assertOptions }: Pick<SessionOptions, "assertOptions">): void {
+function assertAgentOptions(
+  settings: SessionSettings,
+  conversation: ConversationKey,
+  { assertOptions }: Pick<SessionOptions, "assertOptions">,
+): void {
   const entries = Object.entries(settings.agentOptions);
   if (entries.length === 0) return;
   assertNames("agent_options", entries.flat());
-  assertOptions(settings);
+  assertOptions(settings, conversation);
 }
 
 function withApprovalMode({ settings, sessionSettings }: Settings, approvalMode: ApprovalMode): Settings {
