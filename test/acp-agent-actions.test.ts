@@ -99,12 +99,13 @@ describe("a file that an ACP agent has its client write", () => {
     const first = await acp.say(`permit ${JSON.stringify({ kind: "edit", content, options: OPTIONS })}\nwrite b.txt x`);
     const description = content.flatMap(({ path }) => [
       `--- ${path}`,
+      `+++ ${path}`,
       "@@ -2,1 +2,1 @@",
       "-two",
       `+in ${basename(path)}`,
     ]);
     expect(findToolCall(first.task, "call-1")?.confirmationRequest?.details).toMatchObject({
-      value: { description: ["permit", ...description].join("\n") },
+      value: { description: ["permit", ...description, ""].join("\n") },
     });
     const { task } = await acp.answer(first.task, "proceed_once");
     expect(stateAndCall(task, "write_text_file")).toEqual(["INPUT_REQUIRED", "PENDING"]);

@@ -10,17 +10,28 @@ const [codex, codexAcp] = ["codex", "codex-acp"].map((wanted) => REAL_AGENTS.fin
 const missing = codex?.missing ?? codexAcp?.missing;
 const isPlayed = DEPTH === "deep" || (DEPTH === "ci" && missing === undefined);
 
-const PATCH = "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+TWO\n*** End Patch";
+const PATCH = "*** Update File: a.txt\n@@\n one\n-two\n+TWO";
+const NEW_FILE = "*** Add File: c.txt\n+three";
+const DELETED_FILE = "*** Delete File: a.txt";
 
 const EXCHANGES: Readonly<Record<string, Exchange>> = {
   "a text": { prompt: "text Hello.\ntext World." },
   "a thought": { prompt: "think\ntext Done." },
   "a plan": { prompt: `${call("update_plan", { plan: [{ step: "a", status: "completed" }] })}\ntext Done.` },
-  "a command that reads": { prompt: `${run({ cmd: "cat a.txt" })}\ntext Done.`, answer: "proceed_once" },
-  "a command": { prompt: `${escalated("echo ran > b.txt; cat b.txt")}\ntext Done.`, answer: "proceed_once" },
-  "a command that fails": { prompt: `${escalated("echo bad; exit 3")}\ntext Done.`, answer: "proceed_once" },
-  "a canceled command": { prompt: `${escalated("echo ran > b.txt")}\ntext Done.`, answer: "cancel" },
-  "a change": { prompt: `${run({ cmd: `apply_patch <<'EOF'\n${PATCH}\nEOF` })}\ntext Done.`, answer: "proceed_once" },
+  "a command that reads": { prompt: `${run({ cmd: "cat a.txt" })}\ntext Done.`, answers: ["proceed_once"] },
+  "a command": { prompt: `${escalated("echo ran > b.txt; cat b.txt")}\ntext Done.`, answers: ["proceed_once"] },
+  "a command that fails": { prompt: `${escalated("echo bad; exit 3")}\ntext Done.`, answers: ["proceed_once"] },
+  "a canceled command": { prompt: `${escalated("echo ran > b.txt")}\ntext Done.`, answers: ["cancel"] },
+  "a declined command": {
+    prompt: `${escalated("echo ran > b.txt")}\ntext Done.`,
+    answers: ["reject", "cancel"],
+  },
+  "a denied command": { prompt: `${escalated("echo denied > b.txt")}\ntext Done.`, denied: "denied" },
+  "a new file": { prompt: `${patched(NEW_FILE)}\ntext Done.`, answers: ["proceed_once"] },
+  "a deleted file": { prompt: `${patched(DELETED_FILE)}\ntext Done.`, answers: ["proceed_once"] },
+  "two changes": { prompt: `${patched(PATCH, NEW_FILE)}\ntext Done.`, answers: ["proceed_once"] },
+  "a declined change": { prompt: `${patched(PATCH)}\ntext Done.`, answers: ["reject", "cancel"] },
+  "a change": { prompt: `${patched(PATCH)}\ntext Done.`, answers: ["proceed_once"] },
   "a fault of the model": { prompt: "fail 400" },
 };
 
@@ -77,6 +88,10 @@ function recorded(): Differences {
       return [aspect, exchanges.split(", ")];
     }),
   );
+}
+
+function patched(...changes: readonly string[]): string {
+  return run({ cmd: `apply_patch <<'EOF'\n*** Begin Patch\n${changes.join("\n")}\n*** End Patch\nEOF` });
 }
 
 function call(name: string, args: object): string {

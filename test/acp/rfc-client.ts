@@ -24,6 +24,8 @@ export interface Shown {
   readonly text: string;
   /** Every version of every tool call, in order. */
   readonly calls: readonly JsonObject[];
+  /** The artifacts, each as its updates left it: its id, and its parts. */
+  readonly artifacts: readonly JsonObject[];
   /** The calls that ask, at the end. */
   readonly questions: readonly JsonObject[];
   /** The text of the last status, which says why a task failed. */
@@ -135,7 +137,21 @@ function shownIn(frames: readonly JsonObject[]): Shown {
     calls: updates
       .filter((update) => kindOf(update) === "TOOL_CALL_UPDATE")
       .flatMap((update) => callsOf(partsOf(update))),
+    artifacts: artifactsIn(frames),
     questions: callsOf(partsOf(last)).filter(({ confirmation_request }) => isObject(confirmation_request)),
     reason: textOf(partsOf(last)) || stringOrEmpty(objectOrEmpty(extensionOf(last).error)),
   };
+}
+
+/** The last version of each artifact, with the parts that were appended to it. */
+function artifactsIn(frames: readonly JsonObject[]): JsonObject[] {
+  const artifacts = new Map<string, JsonObject>();
+  for (const { kind, artifact: sent, append } of frames) {
+    if (kind !== "artifact-update") continue;
+    const artifact = objectOrEmpty(sent);
+    const id = stringOrEmpty(artifact.artifactId);
+    const before = append === true ? listOrEmpty(objectOrEmpty(artifacts.get(id)).parts) : [];
+    artifacts.set(id, { artifactId: id, parts: [...before, ...listOrEmpty(artifact.parts)] });
+  }
+  return [...artifacts.values()];
 }

@@ -7,6 +7,7 @@ import { codexAgent } from "@devtool/codex";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { type Agent, createServer } from "@devtool/server";
+import type { PermissionPolicy } from "@devtool/server/agent";
 import { RfcClient, type Shown } from "../acp/rfc-client.ts";
 
 /** The files of the real programs. */
@@ -16,10 +17,12 @@ export interface CodexPrograms {
   readonly codexAcp: string;
 }
 
-/** A prompt, and the option that answers each of its questions. */
+/** A prompt, and the options that answer each of its questions: the first one that is offered. */
 export interface Exchange {
   readonly prompt: string;
-  readonly answer?: string;
+  readonly answers?: readonly string[];
+  /** What a rule of the operator denies: commands with this text. Default: there is no rule. */
+  readonly denied?: string;
 }
 
 /** An exchange as a client that knows only the RFC sees it, without ids and times. */
@@ -41,7 +44,8 @@ export async function play(
       const workspace = join(home, name.replaceAll(/\W+/g, "-"));
       mkdirSync(workspace);
       writeFileSync(join(workspace, "a.txt"), "one\ntwo\n");
-      await using server = await createServer({ agents: { codex: agentOf(way, programs, home) }, workspace });
+      const agent = agentOf(way, programs, home, permissionOf(exchange));
+      await using server = await createServer({ agents: { codex: agent }, workspace });
       const client = new RfcClient({ url: server.url, token: server.token, workspace });
       seen.push([name, await playOne(client, exchange, workspace)]);
     }
@@ -52,20 +56,36 @@ export async function play(
   }
 }
 
-function agentOf(way: "codex" | "codex-acp", { codex, codexAcp }: CodexPrograms, home: string): Agent {
-  const environment = { CODEX_HOME: home, HOME: home, PATH: process.env.PATH ?? "", FAKE_KEY: "fake" };
-  if (way === "codex") return codexAgent({ command: [codex, "app-server"], environment });
-  // The same program behind both.
-  const command = { command: process.execPath, args: [codexAcp], environment: { ...environment, CODEX_PATH: codex } };
-  return acpAgent({ name: "Codex", command, mode: "read-only", limits: { startTimeoutMs: 120_000 } });
+function permissionOf({ denied }: Exchange): PermissionPolicy {
+  return ({ details }) => {
+    const command = details.case === "executeDetails" ? details.value.command : "";
+    if (denied === undefined || !command.includes(denied)) return { case: "ask" };
+    return { case: "deny", rule: "test", reason: "a rule of the test denies it" };
+  };
 }
 
-async function playOne(client: RfcClient, { prompt, answer = "" }: Exchange, workspace: string): Promise<Seen> {
+function agentOf(
+  way: "codex" | "codex-acp",
+  { codex, codexAcp }: CodexPrograms,
+  home: string,
+  permission: PermissionPolicy,
+): Agent {
+  const environment = { CODEX_HOME: home, HOME: home, PATH: process.env.PATH ?? "", FAKE_KEY: "fake" };
+  if (way === "codex") return codexAgent({ command: [codex, "app-server"], environment, permission });
+  // The same program behind both.
+  const command = { command: process.execPath, args: [codexAcp], environment: { ...environment, CODEX_PATH: codex } };
+  return acpAgent({ name: "Codex", command, permission, mode: "read-only", limits: { startTimeoutMs: 120_000 } });
+}
+
+async function playOne(client: RfcClient, { prompt, answers = [] }: Exchange, workspace: string): Promise<Seen> {
   const signal = AbortSignal.timeout(120_000);
   const shown = [await client.begin(prompt, signal)];
   for (let last = shown[0]; last?.questions[0]; last = shown.at(-1)) {
     if (shown.length > 8) throw new Error("it asks without end");
-    shown.push(await client.answer(last, last.questions[0], answer, signal));
+    const [question] = last.questions;
+    const offered = optionsOf(objectOrEmpty(question.confirmation_request));
+    const answer = answers.find((option) => offered.includes(option)) ?? "";
+    shown.push(await client.answer(last, question, answer, signal));
   }
   return JSON.parse(JSON.stringify(seenIn(shown)).replaceAll(workspace, "WORKSPACE"));
 }
@@ -86,8 +106,13 @@ function seenIn(shown: readonly Shown[]): Seen {
     "statuses of calls": versions.map((each) => statusesOf(each)),
     results: last.map(({ output, error }) => output ?? error ?? {}),
     "what is asked": asked.map(({ options: _, ...details }) => details),
-    options: asked.map(({ options }) => listOrEmpty(options).map((option) => objectOrEmpty(option).id ?? "")),
+    options: asked.map(optionsOf),
+    artifacts: shown.flatMap(({ artifacts }) => artifacts.map(({ artifactId: _random, ...artifact }) => artifact)),
   };
+}
+
+function optionsOf({ options }: JsonObject): string[] {
+  return listOrEmpty(options).map((option) => stringOrEmpty(objectOrEmpty(option).id));
 }
 
 /** The statuses of a call, each once in a row. */

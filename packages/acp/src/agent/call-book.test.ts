@@ -168,7 +168,11 @@ describe("the calls of an ACP turn", () => {
         { case: "text", value: "printed" },
       ],
       ["one change", { content: [diff("/w/a", "x")] }, { case: "diff", value: { filePath: "/w/a", newContent: "x" } }],
-      ["changes", { content: [diff("/w/a", "x"), diff("/w/b", "y")] }, { value: "changed /w/a\nchanged /w/b" }],
+      [
+        "changes",
+        { content: [diff("/w/a", "x\n"), diff("/w/b", "y\n")] },
+        { value: "--- /dev/null\n+++ /w/a\n@@ -0,0 +1,1 @@\n+x\n--- /dev/null\n+++ /w/b\n@@ -0,0 +1,1 @@\n+y\n" },
+      ],
       ["an object", { rawOutput: { count: 2 } }, { case: "structuredData" }],
       ["a value", { rawOutput: [1, 2] }, { case: "text", value: "[1,2]" }],
       ["nothing", {}, { case: undefined }],

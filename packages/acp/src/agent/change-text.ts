@@ -1,24 +1,45 @@
 import type { FileDiff } from "@devtool/schema";
 
-/** Returns changes as text: for each its path, and the lines between the first and the last one that differ. */
-export function changeText(diffs: readonly FileDiff[]): string {
-  return diffs.map(formatChange).join("\n");
+/** A change of a file. */
+export type Change = Pick<FileDiff, "filePath" | "oldContent" | "newContent">;
+
+/** Returns changes as text, one unified diff after the other. */
+export function changeText(changes: readonly Change[]): string {
+  return changes.map(unifiedDiff).join("");
 }
 
-function formatChange({ filePath, oldContent = "", newContent }: FileDiff): string {
-  const old = oldContent.split("\n");
-  const changed = newContent.split("\n");
+/** Returns the unified diff of a change: the lines between the first and the last one that differ, in one hunk without context. */
+export function unifiedDiff({ filePath, oldContent, newContent }: Change): string {
+  const path = pathText(filePath);
+  const old = linesOf(oldContent ?? "");
+  const changed = linesOf(newContent);
   const start = commonLength(old, changed);
   const end = commonLength(old.slice(start).reverse(), changed.slice(start).reverse());
-  const removed = old.slice(start, old.length - end).map((line) => `-${line}`);
-  const added = changed.slice(start, changed.length - end).map((line) => `+${line}`);
-  const range = `@@ -${start + 1},${removed.length} +${start + 1},${added.length} @@`;
-  return [`--- ${pathText(filePath)}`, range, ...removed, ...added].join("\n");
+  const removed = old.slice(start, old.length - end);
+  const added = changed.slice(start, changed.length - end);
+  const ranges = `@@ -${rangeOf(start, removed.length)} +${rangeOf(start, added.length)} @@`;
+  const lines = [...removed.map((line) => `-${line}`), ...added.map((line) => `+${line}`)].map(withLineEnd);
+  const headers = `--- ${oldContent === undefined ? "/dev/null" : path}\n+++ ${path}\n`;
+  return lines.length === 0 ? headers : `${headers}${ranges}\n${lines.join("")}`;
 }
 
 /** Returns a path that is part of a text, on one line. */
 export function pathText(path: string): string {
   return path.replaceAll("\n", "\\n");
+}
+
+/** Returns the lines of a text, each with its line end; the last one may have none. */
+function linesOf(text: string): string[] {
+  return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+}
+
+function withLineEnd(line: string): string {
+  return line.endsWith("\n") ? line : `${line}\n\\ No newline at end of file\n`;
+}
+
+/** Returns a range of lines as unified diffs have it: an empty one names the line before it. */
+function rangeOf(start: number, count: number): string {
+  return `${count === 0 ? start : start + 1},${count}`;
 }
 
 /** Returns the number of lines at the beginning that are equal. */

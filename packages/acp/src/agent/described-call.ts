@@ -13,7 +13,7 @@ import {
   visibleText,
 } from "@devtool/schema";
 import { defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import { changeText, pathText } from "./change-text.ts";
+import { changeText, pathText, unifiedDiff } from "./change-text.ts";
 import { textOfBlock } from "./content.ts";
 
 /** The maximum length of a call's live content and output, in characters; the beginning is cut off. */
@@ -94,8 +94,8 @@ export class DescribedCall {
       const { type, path, oldText, newText } = item;
       if (type !== "diff" || typeof path !== "string" || typeof newText !== "string") return [];
       const oldContent = typeof oldText === "string" ? oldText : undefined;
-      const fields = { fileName: basename(path), filePath: path, newContent: newText, oldContent };
-      return [create(FileDiffSchema, defined(fields))];
+      const change = { filePath: path, newContent: newText, ...(oldContent !== undefined && { oldContent }) };
+      return [create(FileDiffSchema, { ...change, fileName: basename(path), formattedDiff: unifiedDiff(change) })];
     });
   }
 
@@ -124,10 +124,10 @@ export class DescribedCall {
 
   /** The result of the call once it has succeeded. */
   get result(): ToolOutput["result"] {
-    const [diff, ...further] = this.diffs;
+    const { diffs } = this;
+    const [diff, ...further] = diffs;
     if (diff && further.length === 0) return { case: "diff", value: diff };
-    const changed = [diff, ...further].flatMap((one) => (one ? [`changed ${one.filePath}`] : []));
-    const text = tail([...changed, this.text].filter((part) => part !== "").join("\n"));
+    const text = tail([changeText(diffs), this.text].filter((part) => part !== "").join("\n"));
     if (text !== "") return { case: "text", value: text };
     if (isObject(this.#output)) return { case: "structuredData", value: structFromJson(this.#output) };
     if (this.#output === undefined || this.#output === null) return { case: undefined };
