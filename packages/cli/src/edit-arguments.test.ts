@@ -2,6 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import {
   ConfirmationRequestSchema,
@@ -18,7 +19,7 @@ import { converse } from "./conversation.ts";
 import { createQuestioner } from "./prompter.ts";
 
 describe("arguments that the user changes at the terminal", () => {
-  const signal = AbortSignal.timeout(300_000);
+  const signal = AbortSignal.timeout(60_000);
   let workspace: string;
   beforeEach(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-edit-arguments-"));
@@ -105,8 +106,8 @@ describe("arguments that the user changes at the terminal", () => {
         nextId: () => crypto.randomUUID(),
         clientLabel: "test",
       };
-      const parts = [{ content: { case: "text", value: "run eval echo theirs >theirs.txt" } as const }];
-      return converse({ request: { message: { messageId: "m", parts } } }, options, signal);
+      const message = textMessage("m", "run eval echo theirs >theirs.txt");
+      return await converse({ request: { message } }, options, signal);
     })();
     return { terminal, ended };
   }
