@@ -1,8 +1,10 @@
+import { MODIFIED_ARGUMENTS_URI, SHOWN_DIGEST_URI } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import {
   type Agent,
   type AgentServices,
   assertTarget,
+  type CardExtension,
   invalid,
   type OpenAgent,
   type Skill,
@@ -27,6 +29,12 @@ const CODING: Skill = {
   examples: ["Find the bug that makes the tests fail.", "Explain how the server starts."],
 };
 
+/** What answers to the agent's questions can have beside the RFC's confirmation (TOOL-11, TOOL-12). */
+const EXTENSIONS: readonly CardExtension[] = [
+  { uri: SHOWN_DIGEST_URI, description: "An answer counts only for the question that its sender was shown." },
+  { uri: MODIFIED_ARGUMENTS_URI, description: "An answer replaces the arguments of a tool call, which asks again." },
+];
+
 /**
  * Creates the coding agent, for `createServer({ agents: { … } })` of `@devtool/server`.
  *
@@ -45,6 +53,7 @@ export function codingAgent(options: CodingAgentOptions = {}): Agent {
       name: "devtool",
       description: "A coding agent that works in a workspace and asks before it changes anything.",
       skills: [CODING],
+      extensions: EXTENSIONS,
       inputModes: model.inputModes && ["text/plain", "application/json", ...model.inputModes],
     }),
     model: model.name,

@@ -6,6 +6,7 @@ export type {
   AgentCommands,
   AgentConversations,
   AgentServices,
+  CardExtension,
   CommandContext,
   CommandPlace,
   ConversationKey,

@@ -7,6 +7,7 @@ export type {
   AgentConversations,
   AgentOffers,
   AgentServices,
+  CardExtension,
   CommandContext,
   CommandPlace,
   ConversationKey,

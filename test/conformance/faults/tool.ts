@@ -106,4 +106,42 @@ export const TOOL: readonly Fault[] = [
     "failures have no type",
     changeAnswers((text) => text.replaceAll('"type":"execution_failed"', '"type":""')),
   ),
+  fault(
+    "TOOL-11",
+    "the question that an answer names is ignored",
+    changeRequests((body) =>
+      body.replace(/"https:\/\/devtool\.dev\/a2a\/shown-digest\/v1alpha":"[\w+/=]{43,}"/, '"x":1'),
+    ),
+  ),
+  fault(
+    "TOOL-11",
+    "a digest that is none is ignored",
+    changeRequests((body) => body.replace('"https://devtool.dev/a2a/shown-digest/v1alpha":"shown"', '"x":1')),
+  ),
+  fault(
+    "TOOL-12",
+    "changed arguments are ignored, and the call runs as it was",
+    changeRequests((body) => body.replace(WITH_ARGUMENTS, "").replace('"modify_arguments"', '"proceed_once"')),
+  ),
+  fault(
+    "TOOL-12",
+    "changed arguments without a required one are taken",
+    changeRequests((body) => body.replace(NO_ARGUMENTS, (key) => key.replace("{}", '{"command":"eval echo x"}'))),
+  ),
+  fault(
+    "TOOL-12",
+    "an unknown argument is ignored",
+    changeRequests((body) => body.replace(',"comand":"x"', "")),
+  ),
+  fault(
+    "TOOL-12",
+    "a call that asks again shows the arguments of the model",
+    changeAnswers((text) =>
+      text.replaceAll(/^data: .*"status":"PENDING".*$/gm, (frame) => frame.replaceAll("echo edited", "echo asked")),
+    ),
+  ),
 ];
+
+/** The arguments of a user as the kit sends them, with the comma before or after them. */
+const WITH_ARGUMENTS = /"https:\/\/devtool\.dev\/a2a\/modified-arguments\/v1alpha":\{[^}]*\},?/;
+const NO_ARGUMENTS = /"https:\/\/devtool\.dev\/a2a\/modified-arguments\/v1alpha":\{\}/;

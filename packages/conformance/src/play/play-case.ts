@@ -144,13 +144,20 @@ function capture(step: Step, { documents, headers }: Exchange, variables: Variab
     const header = /^<header:(.+)>$/.exec(path)?.[1];
     const values: unknown[] =
       header === undefined
-        ? documents.map(({ json }) => valueAtPath(resultOf(json), path.split(".")))
+        ? documents.map(({ json }) => valueAtPath(resultOf(json), keysOf(path)))
         : [headers.get(header)];
     const value = values.find((found) => typeof found === "string");
     if (typeof value !== "string") return `nothing came that has a string at ${path}`;
     variables.set(name, value);
   }
   return undefined;
+}
+
+/**
+ * Splits a path at its dots. `\.` is a dot in a key.
+ */
+function keysOf(path: string): string[] {
+  return path.split(/(?<!\\)\./).map((key) => key.replaceAll("\\.", "."));
 }
 
 /**

@@ -81,7 +81,10 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   "TOOL-11": {
     behaviour: "an answer that names its question is refused when the call asks another one",
     source: "own",
-    untestedBecause: "optional for a server; test/changed-question.test.ts tests devtool's own",
+  },
+  "TOOL-12": {
+    behaviour: "arguments that the user changed are checked, and asked about before they run",
+    source: "own",
   },
   "CMD-1": { behaviour: "commands and sub-commands are listed and executed", source: "RFC, Slash commands" },
   "CMD-2": { behaviour: "a command that cannot start reports why", source: "RFC, CommandExecutionStatus" },

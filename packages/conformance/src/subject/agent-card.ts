@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { MODIFIED_ARGUMENTS_URI, SHOWN_DIGEST_URI } from "@devtool/schema";
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 
 /**
@@ -56,8 +57,10 @@ const EXTENSION_PATH = "/docs/a2a/developer-profile/";
 export function readClaims(card: JsonObject): ReadonlySet<string> {
   const { extensions, ...capabilities } = objectOrEmpty(card.capabilities);
   const claims = new Set(Object.keys(capabilities).filter((name) => capabilities[name] === true));
-  if (listOrEmpty(extensions).some((json) => String(objectOrEmpty(json).uri).includes(EXTENSION_PATH))) {
-    claims.add("extension");
+  for (const { uri } of listOrEmpty(extensions).map(objectOrEmpty)) {
+    if (String(uri).includes(EXTENSION_PATH)) claims.add("extension");
+    if (uri === SHOWN_DIGEST_URI) claims.add("shownDigest");
+    if (uri === MODIFIED_ARGUMENTS_URI) claims.add("modifiedArguments");
   }
   if (card.supportsAuthenticatedExtendedCard === true) claims.add("extendedAgentCard");
   const isSecured = [card.security, card.securityRequirements].some((list) => listOrEmpty(list).length > 0);

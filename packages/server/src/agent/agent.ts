@@ -72,6 +72,18 @@ export interface About {
    * them gets an error.
    */
   readonly outputModes?: readonly string[] | undefined;
+
+  /**
+   * Extensions of A2A that the agent takes beside the development-tool extension. Informs clients
+   * only. Default: none.
+   */
+  readonly extensions?: readonly CardExtension[] | undefined;
+}
+
+/** An optional extension of A2A in an agent card. */
+export interface CardExtension {
+  readonly uri: string;
+  readonly description: string;
 }
 
 /** One skill of an agent, as its agent card lists it. */

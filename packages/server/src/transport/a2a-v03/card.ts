@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
 import { type AgentCard, AgentCardSchema, type AgentSkillSchema } from "@devtool/schema/a2a-v03";
-import type { Skill } from "../../agent/agent.ts";
+import type { CardExtension, Skill } from "../../agent/agent.ts";
 import { type SecurityOptions, securityOf, securitySchemesOf } from "../auth/security-schemes.ts";
 
 /** The description of an agent, from which its card is made. */
@@ -29,6 +29,9 @@ export interface CardOptions {
 
   /** Default: one skill with the name and the description of the agent. */
   readonly skills?: readonly Skill[] | undefined;
+
+  /** Further extensions that clients may use. Default: none. */
+  readonly extensions?: readonly CardExtension[] | undefined;
 }
 
 const MODES: readonly string[] = ["text/plain", "application/json"];
@@ -38,7 +41,7 @@ const TOKEN_ONLY: SecurityOptions = { certificates: false };
 export function agentCard(baseUrl: string, options: CardOptions): AgentCard {
   const { name, description, version, extensionRequired, pushNotifications = false } = options;
   const { security = TOKEN_ONLY, inputModes = MODES, outputModes = MODES } = options;
-  const { skills = [{ id: "agent", name, description, tags: ["agent"] }] } = options;
+  const { extensions = [], skills = [{ id: "agent", name, description, tags: ["agent"] }] } = options;
   return create(AgentCardSchema, {
     protocolVersion: "0.3.0",
     name,
@@ -60,6 +63,7 @@ export function agentCard(baseUrl: string, options: CardOptions): AgentCard {
           description: "Streams thoughts and tool calls, asks before a tool runs, runs slash commands.",
           required: extensionRequired,
         },
+        ...extensions.map(({ uri, description }) => ({ uri, description, required: false })),
       ],
     },
     securitySchemes: securitySchemesOf(security),
