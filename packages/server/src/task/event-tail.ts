@@ -1,12 +1,13 @@
 import type { TaskEvent } from "@devtool/schema";
 
-/** The maximum weight of a tail. An event weighs 1, one with a tool call more, because its output can be large. */
+/** The maximum weight of a tail: that of 4,096 short events, or of 8 MB of text. */
 const MAX_WEIGHT = 4096;
-const TOOL_CALL_WEIGHT = 64;
+/** An event weighs 1, and 1 more for this many characters or bytes in it. Transports keep what they have encoded of it as long as it is kept. */
+const CHARACTERS_OF_WEIGHT = 2048;
 
 /** The newest durable events of a log, kept in memory so that readers who keep up do not read from the store. */
 export class EventTail {
-  #events: TaskEvent[] = [];
+  #events: { readonly event: TaskEvent; readonly weight: number }[] = [];
   #weight = 0;
   /** The sequence of the newest event. */
   #end: bigint;
@@ -19,8 +20,9 @@ export class EventTail {
   /** Adds the next events, and drops the oldest ones when the tail gets too heavy. */
   push(events: readonly TaskEvent[]): void {
     for (const event of events) {
-      this.#events.push(event);
-      this.#weight += weigh(event);
+      const weight = 1 + Math.floor(charactersIn(event) / CHARACTERS_OF_WEIGHT);
+      this.#events.push({ event, weight });
+      this.#weight += weight;
     }
     this.#end = events.at(-1)?.sequence ?? this.#end;
     if (this.#weight > MAX_WEIGHT) this.#trim();
@@ -30,21 +32,31 @@ export class EventTail {
   after(sequence: bigint): readonly TaskEvent[] | undefined {
     if (sequence >= this.#end) return [];
     const missing = Number(this.#end - sequence);
-    return missing <= this.#events.length ? this.#events.slice(-missing) : undefined;
+    return missing <= this.#events.length ? this.#events.slice(-missing).map(({ event }) => event) : undefined;
   }
 
   /** Drops the oldest half by weight, so that trimming costs little per event. */
   #trim(): void {
     let drop = 0;
-    for (const event of this.#events) {
+    for (const { weight } of this.#events) {
       if (this.#weight <= MAX_WEIGHT / 2) break;
-      this.#weight -= weigh(event);
+      this.#weight -= weight;
       drop++;
     }
     this.#events = this.#events.slice(drop);
   }
 }
 
-function weigh(event: TaskEvent): number {
-  return event.payload.case === "toolCall" ? TOOL_CALL_WEIGHT : 1;
+/** Returns the number of characters and bytes in an event: its size in memory, where that is large. Arguments may be nested to any depth. */
+function charactersIn({ payload, toolCallDetail }: TaskEvent): number {
+  // By far the most frequent one.
+  if (payload.case === "text") return payload.value.text.length;
+  let sum = 0;
+  const parts: unknown[] = [payload, toolCallDetail];
+  while (parts.length > 0) {
+    const part = parts.pop();
+    if (typeof part === "string" || part instanceof Uint8Array) sum += part.length;
+    else if (typeof part === "object" && part !== null) for (const inner of Object.values(part)) parts.push(inner);
+  }
+  return sum;
 }
