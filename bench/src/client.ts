@@ -53,9 +53,13 @@ export function stream1(target: Target, { parts, taskId, contextId }: Send): Pro
   return exchange(target, "SendStreamingMessage", { role: "ROLE_USER", parts: texts, taskId, contextId });
 }
 
-function exchange({ url, token }: Target, method: string, send: object): Promise<Seen> {
+function exchange(target: Target, method: string, send: object): Promise<Seen> {
   const message = { messageId: `m${process.pid}-${nextId++}`, ...send };
-  const body = JSON.stringify({ jsonrpc: "2.0", id: nextId, method, params: { message } });
+  return post(target, JSON.stringify({ jsonrpc: "2.0", id: nextId, method, params: { message } }));
+}
+
+function post(target: Target, body: string): Promise<Seen> {
+  const { url, token } = target;
   const start = performance.now();
   return new Promise((resolve, reject) => {
     const headers = {
@@ -81,7 +85,12 @@ function exchange({ url, token }: Target, method: string, send: object): Promise
       );
       response.on("error", reject);
     });
-    sent.on("error", reject);
+    sent.on("error", (reason) => {
+      // The server closed the idle connection in the moment in which it was used again: what a client then does is send again.
+      if (sent.reusedSocket && "code" in reason && reason.code === "ECONNRESET")
+        post(target, body).then(resolve, reject);
+      else reject(reason);
+    });
     sent.end(body);
   });
 }

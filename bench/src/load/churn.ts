@@ -18,6 +18,7 @@ export class Churn {
   ];
   #task = { id: "", turns: 0 };
   #count = 0;
+  #failed = 0;
 
   constructor(target: Target) {
     this.#target = target;
@@ -28,9 +29,19 @@ export class Churn {
     return this.#count;
   }
 
-  /** Plays one turn to its end, or to the moment at which its client leaves. */
+  /** The number of turns whose client met an error. */
+  get failed(): number {
+    return this.#failed;
+  }
+
+  /** Plays one turn to its end, or to the moment at which its client leaves. Says what failed, and goes on. */
   async turn(): Promise<void> {
-    await this.#kinds[this.#count++ % this.#kinds.length]?.();
+    const turn = this.#count++;
+    const kind = this.#kinds[turn % this.#kinds.length];
+    await kind?.().catch((reason: unknown) => {
+      this.#failed++;
+      console.log(`# turn ${turn} failed, ${kind}: ${reason}`);
+    });
   }
 
   async #newTask(): Promise<void> {
@@ -77,9 +88,10 @@ export class Churn {
     });
     const message = { messageId: crypto.randomUUID(), parts: [{ text: PROMPT }] };
     return new Promise((resolve, reject) => {
+      // An answer that is whole stays so when both sides close the connection at once, and the other side's end arrives as a reset.
+      sent.once("end", () => session.off("error", reject).once("error", resolve).close());
       session.once("error", reject).once("close", resolve);
-      sent.once("error", reject).once("close", () => session.close());
-      sent.resume().end(JSON.stringify({ message }));
+      sent.once("error", reject).resume().end(JSON.stringify({ message }));
     });
   }
 }

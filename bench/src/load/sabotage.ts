@@ -7,6 +7,8 @@ import { DatabaseSync, type SQLInputValue, StatementSync } from "node:sqlite";
 const SABOTAGES: ReadonlyMap<string, () => void> = new Map([
   // A stream keeps what its request left.
   ["keep", () => onResponse((response) => void kept.set(response, Buffer.alloc(KEPT_BYTES, 1)))],
+  // A request in two leaves something outside of the heap of JavaScript.
+  ["native", () => onResponse(everyNth(2, () => void opened.push(openMemory())))],
   // Each stream has a timer of its own.
   [
     "timers",
@@ -36,6 +38,7 @@ const SABOTAGES: ReadonlyMap<string, () => void> = new Map([
 
 const KEPT_BYTES = 16 * 1024;
 const kept = new Map<ServerResponse, Buffer>();
+const opened: DatabaseSync[] = [];
 
 /** The value of `--sabotage=NAME` among the arguments of this process; empty without it. */
 export function sabotageNamed(): string {
@@ -59,6 +62,13 @@ export function busy(ms: number): void {
 
 function onResponse(change: (response: ServerResponse) => void): void {
   channel("http.server.request.start").subscribe((message) => change(Object(message).response));
+}
+
+/** A database whose pages V8 knows nothing of. */
+function openMemory(): DatabaseSync {
+  const database = new DatabaseSync(":memory:");
+  database.exec("CREATE TABLE leaked (data)");
+  return database;
 }
 
 function endWith(response: ServerResponse, timer: NodeJS.Timeout): void {

@@ -1,19 +1,13 @@
 import { readdirSync } from "node:fs";
 import { createHistogram } from "node:perf_hooks";
 import { createInterface } from "node:readline";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { collectGarbage } from "../../../test/collect-garbage.ts";
 import type { Target } from "../client.ts";
 
 const PEAK_MS = 100;
 
 /** The line to which a server collects its garbage before it answers. */
 export const COLLECT = "collect";
-
-function collect(): void {
-  setFlagsFromString("--expose-gc");
-  runInNewContext("gc")();
-}
 
 /**
  * Prints where a server is, then answers each line on its input with one of JSON: what happened since the last. `tickMs` is
@@ -38,7 +32,7 @@ export async function watchOver({ url, token }: Target, tickMs: number): Promise
   let cpu = process.cpuUsage();
   console.log(JSON.stringify({ url, token }));
   for await (const line of createInterface({ input: process.stdin })) {
-    if (line === COLLECT) collect();
+    if (line === COLLECT) collectGarbage();
     const used = process.cpuUsage(cpu);
     const cpuMs = (used.user + used.system) / 1000;
     const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
