@@ -57,14 +57,24 @@ export class ClientGone implements Disposable {
 /**
  * Whether a request failed because its client closed the connection: reading or writing failed, and the
  * stream is gone. That is the client's right, and nothing that an operator can mend.
+ *
+ * A fault of a disk, a child process or another connection in the same moment is none.
  */
 export function isDisconnection(request: HttpRequest, reason: unknown): boolean {
-  const { destroyed } = "stream" in request ? request.stream : request.socket;
+  const connection = "stream" in request ? request.stream : request.socket;
+  if (!connection.destroyed) return false;
   const errors = reason instanceof Error ? [reason, reason.cause] : [];
-  // Errors of Node have a text as their code, those of Connect and of this server a number.
-  return (
-    destroyed && errors.some((error) => error instanceof Error && "code" in error && typeof error.code === "string")
+  // A connection has the error that ended it, whatever its code.
+  return errors.some(
+    (error) => isStreamEnd(error) || (error instanceof Error && [request.errored, connection.errored].includes(error)),
   );
+}
+
+/** Whether an error says that a stream had ended. The system's errors are for its connection alone, but for a write that it gave up. */
+function isStreamEnd(error: unknown): boolean {
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return false;
+  if (error.code === "ECONNRESET") return !("syscall" in error);
+  return error.code === "ECANCELED" || error.code === "ABORT_ERR" || /^ERR_(STREAM|HTTP2)_/.test(error.code);
 }
 
 /** Returns the set of controllers that abort with a shutdown signal, for its reason. */
