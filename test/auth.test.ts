@@ -2,13 +2,17 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Code } from "@connectrpc/connect";
+import { Code, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, pendingToolCalls } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { AuditAction, type AuditRecord, TaskState } from "@devtool/schema";
+import { AuditAction, type AuditRecord, EXTENSION_URI, type Task, TaskState } from "@devtool/schema";
+import { ReviewDecision, SessionService } from "@devtool/schema/codex";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Conversation } from "./audit/conversation.ts";
 import { createIssuer, type Issuer } from "./auth/issuer.ts";
+import { ClientStream } from "./sq-eq/client-stream.ts";
 
 const signal = AbortSignal.timeout(300_000);
 const APPROVE = "devtool.approve";
@@ -50,6 +54,51 @@ describe("callers with a token of an issuer", () => {
     expect(existsSync(join(workspace, "made.txt"))).toBe(true);
   });
 
+  it.each<readonly [string, (task: Task, token: string) => Promise<unknown>]>([
+    [
+      "JSON-RPC of A2A 1.0, with the extension",
+      (task, token) =>
+        post("/", token, { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message: confirming(task) } }),
+    ],
+    [
+      "HTTP+JSON of A2A 1.0, with the extension",
+      (task, token) => post("/message:send", token, { message: confirming(task) }),
+    ],
+    [
+      "HTTP+JSON of A2A 1.0, in words",
+      (task, token) =>
+        post(
+          "/message:send",
+          token,
+          {
+            message: { messageId: "w", taskId: task.id, role: "ROLE_USER", parts: [{ text: "yes" }] },
+          },
+          "",
+        ),
+    ],
+    [
+      "SQ/EQ",
+      async (task, token) => {
+        const interceptors = [bearerInterceptor(token)];
+        const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "2", interceptors });
+        const stream = new ClientStream((all) => createClient(SessionService, transport).openSession(all));
+        stream.submit("configure", { case: "configureSession", value: { sessionId: task.id } });
+        const [{ toolCallId = "" } = {}] = pendingToolCalls(task);
+        stream.submit("a", { case: "patchApproval", value: { callId: toolCallId, decision: ReviewDecision.APPROVED } });
+        const error = await stream.until("error");
+        stream.end();
+        return error.msg.value;
+      },
+    ],
+  ])("cannot approve without the scope over %s", async (_binding, approve) => {
+    const task = await (await as("alice")).start(WRITE);
+    const answered = await approve(task, await issuer.tokenFor("alice"));
+    expect(JSON.stringify(answered)).toContain('\\"approve\\" is missing');
+    expect(existsSync(join(workspace, "made.txt"))).toBe(false);
+    const { task: present } = await (await as("alice")).client.tasks.getTask({ taskId: task.id });
+    expect(present?.state).toBe(TaskState.INPUT_REQUIRED);
+  });
+
   it("may decline without the scope", async () => {
     const alice = await as("alice");
     await alice.answer(await alice.start(WRITE), "cancel");
@@ -85,6 +134,23 @@ describe("callers with a token of an issuer", () => {
 
   function operator(): Conversation {
     return new Conversation(server, signal);
+  }
+
+  /** An answer of A2A 1.0 that approves the question of a task. */
+  function confirming(task: Task) {
+    const [{ toolCallId = "" } = {}] = pendingToolCalls(task);
+    const data = { tool_call_id: toolCallId, selected_option_id: "proceed_once" };
+    return { messageId: "c", taskId: task.id, role: "ROLE_USER", parts: [{ data }] };
+  }
+
+  async function post(path: string, token: string, body: object, extension = EXTENSION_URI): Promise<unknown> {
+    const headers = {
+      "content-type": "application/json",
+      authorization: `Bearer ${token}`,
+      "a2a-version": "1.0",
+      ...(extension !== "" && { "a2a-extensions": extension }),
+    };
+    return (await fetch(`${server.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) })).json();
   }
 
   async function inPlainText(token: string, taskId: string, text: string): Promise<unknown> {
