@@ -58,19 +58,22 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     }
   }
 
-  async orphaned(): Promise<readonly string[]> {
+  async orphaned(unreachable: readonly string[] = []): Promise<readonly string[]> {
     const { rows } = await this.#pool
       .query<{ id: string }>({
         name: "orphaned",
-        text: `SELECT id FROM task WHERE owner IS NULL AND state = ANY ($1::smallint[])
+        text: `SELECT id FROM (
+          SELECT id FROM task WHERE owner IS NULL AND state = ANY ($1::smallint[])
           UNION ALL (
             SELECT id FROM task WHERE owner IS NOT NULL AND state <> ALL ($2::smallint[]) AND ${IS_ORPHANED}
             ORDER BY state = ANY ($1::smallint[]) DESC
           ) UNION ALL SELECT id FROM task WHERE (owner IS NULL OR ${IS_ORPHANED})
             AND id IN (SELECT task_id FROM inbox WHERE answered_at IS NULL)
           UNION ALL SELECT task.id FROM task JOIN push_config ON task_id = task.id AND active AND position < sequence
-            WHERE owner IS NULL OR ${IS_ORPHANED} LIMIT 256`,
-        values: [[TaskState.SUBMITTED, TaskState.WORKING], TERMINAL],
+            WHERE owner IS NULL OR ${IS_ORPHANED}
+          ) AS orphan
+          WHERE NOT EXISTS (SELECT FROM label WHERE task_id = orphan.id AND workspace = ANY ($3::text[])) LIMIT 256`,
+        values: [[TaskState.SUBMITTED, TaskState.WORKING], TERMINAL, unreachable.map(keyText)],
       })
       .catch(rethrow);
     return rows.map(({ id }) => idOfKey(id));

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { AgentConversations, AgentServices } from "../agent/agent.ts";
+import { assertReachable } from "../files/reachable.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../handler/audit-handler.ts";
 import { OPERATOR } from "../handler/caller.ts";
@@ -21,6 +22,7 @@ import { createAgentConversations } from "../task/agent-conversations.ts";
 import { InboxWorker, type InboxWorkerOptions } from "../task/inbox-worker.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
 import { SessionRegistry } from "../task/session-registry.ts";
+import { Takeover } from "../task/takeover.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { openStore } from "./open-store.ts";
 import { reportedExecutors } from "./reported-executor.ts";
@@ -74,7 +76,9 @@ export async function openCore(
   const { retryWindowMs = 10 * 60_000 } = options;
   const messages = new RecordedMessages({ store, now, retryWindowMs, shared: opened.shared });
   const copied = opened.shared && messages;
-  const registry = new SessionRegistry({ store, createExecutor, now, shared: opened.shared, messages: copied });
+  const assertHere = (path: string): void => assertReachable(path, rootsOf(options));
+  const reaching = { shared: opened.shared, assertReachable: assertHere };
+  const registry = new SessionRegistry({ store, createExecutor, now, messages: copied, ...reaching });
   const ownKeys = dataDirectory === undefined ? undefined : keyFile(join(dataDirectory, "signing-keys.json"));
   const { shared, pushConfigs: configs } = opened;
   const keys = new SigningKeys({ now: clock.now, storage: shared?.keys ?? ownKeys });
@@ -100,7 +104,8 @@ export async function openCore(
       const onPushConfig: InboxWorkerOptions["onPushConfig"] = async (session, id) =>
         notifications.tasks?.take(session, id);
       inbox = new InboxWorker({ inbox: shared.inbox, registry, onPushConfig, onError });
-      void watchOrphans(registry, clock, onError, closing.signal);
+      const takeover = new Takeover({ registry, leases: shared.leases, now: clock.now });
+      void watchOrphans(takeover, clock, onError, closing.signal);
     }
   } catch (reason) {
     await dispose();
@@ -114,15 +119,23 @@ const TAKEOVER_MS = 1000;
 
 /** Takes over the tasks of servers that died, until the signal aborts. */
 async function watchOrphans(
-  registry: SessionRegistry,
+  takeover: Takeover,
   clock: Clock,
   onError: (reason: unknown) => void,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    await registry.takeOver().catch((reason: unknown) => signal.aborted || onError(reason));
+    await takeover.run(signal).catch((reason: unknown) => signal.aborted || onError(reason));
     await clock.sleep(TAKEOVER_MS, signal).catch(() => undefined);
   }
+}
+
+/** The directories that may contain workspaces. */
+function rootsOf({
+  workspace,
+  workspaceRoots,
+}: Pick<ServerSettings, "workspace" | "workspaceRoots">): readonly string[] {
+  return workspaceRoots ?? (workspace === undefined ? [] : [workspace]);
 }
 
 /** The parts of a server that its handlers use. */
@@ -149,7 +162,7 @@ function createHandlers(
     nextId,
     maxParts: limits.maxParts,
     workspace,
-    workspaceRoots: workspaceRoots ?? (workspace === undefined ? [] : [workspace]),
+    workspaceRoots: rootsOf({ workspace, workspaceRoots }),
     dataDirectory,
     clientMcpServers,
     resolveAgent: (name) => agents.resolve(name),

@@ -1,5 +1,4 @@
-import { realpathSync, statSync } from "node:fs";
-import { isAbsolute, resolve } from "node:path";
+import { isAbsolute } from "node:path";
 import { create, equals } from "@bufbuild/protobuf";
 import {
   type AgentSettings,
@@ -14,6 +13,7 @@ import {
 import type { ConversationKey } from "../agent/agent.ts";
 import { invalid, quoted } from "../errors.ts";
 import { isInside } from "../files/is-inside.ts";
+import { directoryAt, realPath } from "../files/real-path.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { assertName, assertNames } from "./name-limit.ts";
 
@@ -229,23 +229,4 @@ function resolveWorkspace(settings: AgentSettings | undefined, options: SessionO
     throw invalid("workspace_path", requested, problem, `choose a directory beside ${data}`);
   }
   return path;
-}
-
-/**
- * Returns the real path of a path; undefined when nothing is there, as for an empty path. Synchronous,
- * because the call takes microseconds, less than a round trip through a thread.
- */
-function realPath(path: string): string | undefined {
-  if (path === "") return undefined;
-  try {
-    return realpathSync.native(resolve(path));
-  } catch {
-    return undefined;
-  }
-}
-
-/** Returns a real path when it is a directory, otherwise undefined. */
-function directoryAt(real: string | undefined): string | undefined {
-  const found = real === undefined ? undefined : statSync(real, { throwIfNoEntry: false });
-  return found?.isDirectory() ? real : undefined;
 }

@@ -30,6 +30,8 @@ export interface TaskLeases {
    * Lists work that was left behind, first what was running: tasks that have not ended and whose last holder lost its lease before it
    * released them, and tasks without a holder that are submitted or working, have requests in their inbox, or events that are not
    * posted to their push configs.
+   *
+   * @param unreachable the real paths of workspaces whose tasks are left out, because this server cannot work there. Default: none
    */
-  orphaned(): Promise<readonly string[]>;
+  orphaned(unreachable?: readonly string[]): Promise<readonly string[]>;
 }

@@ -11,18 +11,24 @@ const POLL_MS = 1000;
 /** The time in milliseconds to wait for a reply. Another server takes over from one that died in a tenth of it. */
 const MAX_WAIT_MS = 60_000;
 
+/** The same where this server cannot take over the task itself, so that one that can does it soon or not at all. */
+const MAX_WAIT_ELSEWHERE_MS = 10_000;
+
 /**
  * Requests a change of a task from the server that runs it, whichever that is when it takes the request.
  *
  * Returns the sequence of the event that records the change. Throws the error with which the server refused it, and
  * `Code.Unavailable` when no server took it in a minute.
+ *
+ * @param unreachable why this server cannot run the task; it is part of the error when no other took the request. Default: it can
  */
 export async function askOwner(
   { inbox, changes }: SharedTasks,
   taskId: string,
   request: InboxRequest,
+  unreachable?: DevtoolError,
 ): Promise<bigint> {
-  const waited = AbortSignal.timeout(MAX_WAIT_MS);
+  const waited = AbortSignal.timeout(unreachable ? MAX_WAIT_ELSEWHERE_MS : MAX_WAIT_MS);
   const bell = new Bell(waited);
   using _watch = changes.watch(taskId, () => bell.ring());
   const entry = await inbox.put(taskId, request);
@@ -37,9 +43,10 @@ export async function askOwner(
   } finally {
     clearInterval(poll);
   }
-  throw new DevtoolError(`no server has taken the request for task ${quoted(taskId)} yet`, Code.Unavailable, {
-    remedy: "read the task before you send it again",
-  });
+  const problem = `no server has taken the request for task ${quoted(taskId)} yet`;
+  if (unreachable)
+    throw new DevtoolError(`${problem}, and ${unreachable.problem}`, Code.Unavailable, { remedy: unreachable.remedy });
+  throw new DevtoolError(problem, Code.Unavailable, { remedy: "read the task before you send it again" });
 }
 
 /** Creates the reply that refuses a request with an error. */

@@ -25,17 +25,21 @@ export interface FollowedTaskOptions {
   readonly shared: SharedTasks;
   /** The task as the store has it. */
   readonly task: Task;
+  /** Why this server cannot run the task when no other does; undefined when it can. */
+  readonly unreachable?: DevtoolError | undefined;
 }
 
 /** A task that another server runs. It is read from the store, and changes are requested from that server. */
 export class FollowedTask implements TaskHandle {
   readonly #store: TaskStore;
   readonly #shared: SharedTasks;
+  readonly #unreachable: DevtoolError | undefined;
   #task: Task;
 
-  constructor({ store, shared, task }: FollowedTaskOptions) {
+  constructor({ store, shared, task, unreachable }: FollowedTaskOptions) {
     this.#store = store;
     this.#shared = shared;
+    this.#unreachable = unreachable;
     this.#task = task;
   }
 
@@ -106,7 +110,12 @@ export class FollowedTask implements TaskHandle {
 
   /** Requests a change, and returns the sequence of the event that records it, when the task has it. */
   async #ask(request: InboxRequest["request"]): Promise<bigint> {
-    const sequence = await askOwner(this.#shared, this.#task.id, create(InboxRequestSchema, { request }));
+    const sequence = await askOwner(
+      this.#shared,
+      this.#task.id,
+      create(InboxRequestSchema, { request }),
+      this.#unreachable,
+    );
     await this.#readUntil(sequence);
     return sequence;
   }

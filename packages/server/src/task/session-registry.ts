@@ -11,6 +11,7 @@ import { FollowedTask } from "./followed-task.ts";
 import { HeldSession, type OpenTask } from "./held-session.ts";
 import { readTask } from "./read-task.ts";
 import type { RecordedMessages } from "./recorded-messages.ts";
+import type { TaskCompanion } from "./task-companion.ts";
 import { TaskFeed } from "./task-feed.ts";
 import { stopping, TaskSession } from "./task-session.ts";
 
@@ -25,18 +26,10 @@ export interface SessionRegistryOptions {
   readonly now: () => Date;
   /** The leases and the changes of a store that other servers use as well. Default: none do. */
   readonly shared?: SharedTasks | undefined;
+  /** Throws when this server cannot work in the workspace of a task that another one began. Default: it can in all. */
+  readonly assertReachable?: ((workspacePath: string) => void) | undefined;
   /** Finds copies of messages that come through other servers. Default: none do. */
   readonly messages?: RecordedMessages | undefined;
-}
-
-/** What a server does for its open tasks beside their agents. */
-export interface TaskCompanion {
-  /** Called when a task that exists was opened, under the session's lease. */
-  opened(session: TaskSession): void;
-  /** Whether something is left to do for a task, so that it stays open. */
-  isBusy(taskId: string): boolean;
-  /** Called when a task is about to be closed. */
-  closing(taskId: string): void;
 }
 
 /** The conversation of a new task. */
@@ -85,6 +78,8 @@ export class SessionRegistry implements AsyncDisposable {
     this.#assertRunning();
     const { contextId, extensionActive, agentSessionId, approvalMode } = place;
     const { message, settings, sessionSettings, command, principal } = created;
+    const unreachable = this.#problemOf(settings?.workspacePath ?? "");
+    if (unreachable) throw unreachable;
     const blank = create(TaskSchema, { id: taskId, contextId });
     const history = message ? [message] : [];
     const described: Task = { ...blank, principal, history, settings, sessionSettings, command };
@@ -138,7 +133,9 @@ export class SessionRegistry implements AsyncDisposable {
   async #follow(taskId: string): Promise<HeldSession | undefined> {
     const { store, shared } = this.#options;
     const task = shared && (await readTask(store, taskId));
-    return task && new HeldSession(new FollowedTask({ store, shared, task }), { holders: 0 });
+    if (!task) return undefined;
+    const unreachable = this.#problemOf(task.settings?.workspacePath ?? "");
+    return new HeldSession(new FollowedTask({ store, shared, task, unreachable }), { holders: 0 });
   }
 
   /** Opens the tasks that a stop of the server interrupted, so that each continues. Must be called before the first request. */
@@ -150,21 +147,23 @@ export class SessionRegistry implements AsyncDisposable {
     }
   }
 
-  /**
-   * Opens the tasks that other servers left behind, so that each continues here or at another server that was faster. Rejects with
-   * the errors of those that could not be opened, after all others were.
-   */
-  async takeOver(): Promise<void> {
-    const failures: unknown[] = [];
-    for (const taskId of (await this.#options.shared?.leases.orphaned()) ?? []) {
-      if (this.#isStopping) return;
-      try {
-        using _opened = await this.own(taskId);
-      } catch (reason) {
-        failures.push(reason);
-      }
+  /** Returns the workspace of a task, and why this server cannot work in it; undefined when it can. */
+  async reach(taskId: string): Promise<{ readonly workspacePath: string; readonly problem: DevtoolError | undefined }> {
+    for await (const { payload } of this.#options.store.readEvents(taskId, 0n)) {
+      const workspacePath = (payload.case === "created" && payload.value.settings?.workspacePath) || "";
+      return { workspacePath, problem: this.#problemOf(workspacePath) };
     }
-    if (failures.length > 0) throw new AggregateError(failures, "tasks of another server cannot be opened");
+    return { workspacePath: "", problem: undefined };
+  }
+
+  #problemOf(workspacePath: string): DevtoolError | undefined {
+    const { shared, assertReachable } = this.#options;
+    try {
+      if (shared) assertReachable?.(workspacePath);
+      return undefined;
+    } catch (reason) {
+      return DevtoolError.from(reason);
+    }
   }
 
   /**
@@ -217,6 +216,8 @@ export class SessionRegistry implements AsyncDisposable {
 
   async #load(taskId: string): Promise<TaskSession | undefined> {
     const { store, shared } = this.#options;
+    // A server that has the workspace must run the task.
+    if (shared && (await this.reach(taskId)).problem) return undefined;
     const lease = await shared?.leases.acquire(taskId);
     if (shared && !lease) return undefined;
     // Read after the lease was acquired: no other server appends any more.

@@ -1,0 +1,26 @@
+import { Code, DevtoolError, quoted } from "../errors.ts";
+import { isInside } from "./is-inside.ts";
+import { directoryAt, realPath } from "./real-path.ts";
+
+/**
+ * Throws `Code.Unavailable` when this server cannot work in the workspace of a task that another server began: the directory is not
+ * here, or not in its roots.
+ *
+ * @param path the real path of the workspace; empty for a task without one
+ * @param roots the directories that may contain workspaces
+ */
+export function assertReachable(path: string, roots: readonly string[]): void {
+  if (path === "") return;
+  const why = problemOf(path, roots);
+  if (why === undefined) return;
+  throw new DevtoolError(`workspace ${quoted(path)} ${why}`, Code.Unavailable, {
+    remedy:
+      "share the directory with all servers under this path, or route the requests of its tasks to those that have it",
+  });
+}
+
+function problemOf(path: string, roots: readonly string[]): string | undefined {
+  if (directoryAt(realPath(path)) !== path) return "is not on this server";
+  const isPermitted = roots.some((root) => isInside(realPath(root) ?? root, path));
+  return isPermitted ? undefined : "is outside the roots of this server (--root)";
+}

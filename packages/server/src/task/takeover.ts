@@ -1,0 +1,56 @@
+import type { TaskLeases } from "../store/task-lease.ts";
+import type { SessionRegistry } from "./session-registry.ts";
+
+/** The time in milliseconds after which the tasks of a workspace are tried again that this server could not reach. */
+const RETRY_MS = 60_000;
+
+/** Dependencies of `Takeover`. */
+export interface TakeoverOptions {
+  readonly registry: SessionRegistry;
+  readonly leases: TaskLeases;
+  /** Returns the time in milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** Takes over the tasks that other servers left behind. */
+export class Takeover {
+  readonly #options: TakeoverOptions;
+  /** The workspaces that this server could not reach, and when. */
+  readonly #unreachable = new Map<string, number>();
+
+  constructor(options: TakeoverOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Opens the tasks that other servers left behind, so that each continues here or at another server that was faster. Rejects with
+   * the errors of those that could not be opened, after all others were.
+   *
+   * @param signal no further task is opened when it aborts
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    const { registry, leases, now } = this.#options;
+    const failures: unknown[] = [];
+    for (const [workspace, since] of this.#unreachable)
+      if (now() - since > RETRY_MS) this.#unreachable.delete(workspace);
+    for (const taskId of await leases.orphaned([...this.#unreachable.keys()])) {
+      if (signal.aborted) return;
+      try {
+        using own = await registry.own(taskId);
+        if (!own) await this.#note(taskId);
+      } catch (reason) {
+        failures.push(reason);
+      }
+    }
+    if (failures.length > 0) throw new AggregateError(failures, "tasks of another server cannot be opened");
+  }
+
+  /** Notes the workspace of a task when this server cannot reach it. Throws the error then, once for a time and a workspace. */
+  async #note(taskId: string): Promise<void> {
+    const { registry, now } = this.#options;
+    const { workspacePath, problem } = await registry.reach(taskId);
+    if (!problem || this.#unreachable.has(workspacePath)) return;
+    this.#unreachable.set(workspacePath, now());
+    throw problem;
+  }
+}
