@@ -151,4 +151,82 @@ describe("a form that an ACP agent has its user fill in", () => {
     ]);
     await acp.cancel(task);
   });
+
+  it("offers the values of its only field by their titles", async () => {
+    await using acp = await world();
+    const color = { type: "string", oneOf: ["red", "blue"].map((value) => ({ const: value, title: `In ${value}` })) };
+    const asked = await acp.say(form({ color }));
+    const [call] = pendingToolCalls(asked.task);
+    expect(call?.confirmationRequest?.options.map(({ id, name }) => [id, name])).toEqual([
+      ["value:red", "In red"],
+      ["value:blue", "In blue"],
+      ["cancel", "Decline"],
+    ]);
+    expect((await acp.answer(asked.task, "value:blue")).text).toBe('{"action":"accept","content":{"color":"blue"}}');
+  });
+
+  it("says of each field which values it takes, and what is sent without an answer", async () => {
+    await using acp = await world();
+    const asked = await acp.say(
+      form({
+        size: { type: "integer", title: "Size", minimum: 1, maximum: 9, default: 3 },
+        mail: { type: "string", format: "email", maxLength: 40 },
+        level: { type: "string", enum: ["low", "high"] },
+        tags: {
+          type: "array",
+          items: {
+            anyOf: [
+              { const: "a", title: "First" },
+              { const: "b", title: "b" },
+            ],
+          },
+          maxItems: 2,
+        },
+      }),
+    );
+    const [call] = pendingToolCalls(asked.task);
+    expect(call?.confirmationRequest?.details).toMatchObject({
+      value: {
+        description: [
+          "Tell.",
+          "Answer with a JSON object that has:",
+          "- size: Size, integer, at least 1, at most 9, default 3",
+          "- mail: string, email, maximum length 40",
+          "- level: string, one of low | high",
+          "- tags: array, any of a (First) | b, maximum number 2",
+        ].join("\n"),
+      },
+    });
+    const { text } = await acp.answer(asked.task, "proceed_once", '{"tags": ["a", "b"], "level": "low"}');
+    expect(JSON.parse(text)).toEqual({ action: "accept", content: { size: 3, level: "low", tags: ["a", "b"] } });
+  });
+
+  it.each([
+    ['["a", "b"]', ["a", "b"]],
+    ["a, b", ["a", "b"]],
+  ])("takes the list %s for its only field", async (words, list) => {
+    await using acp = await world();
+    const asked = await acp.say(form({ tags: { type: "array", items: { type: "string", enum: ["a", "b"] } } }));
+    const { text } = await acp.answer(asked.task, "proceed_once", words);
+    expect(JSON.parse(text)).toEqual({ action: "accept", content: { tags: list } });
+  });
+
+  it("may be a page to open, whose address is shown as a browser reads it, and is declined in a mode of later versions", async () => {
+    await using acp = await world();
+    const page = { mode: "url", elicitationId: "e1", url: "https://login.example/start", message: "Log in." };
+    const asked = await acp.say(`form ${JSON.stringify(page)}`);
+    const [call] = pendingToolCalls(asked.task);
+    expect(call?.confirmationRequest?.details).toMatchObject({
+      value: { description: "The agent asks to open https://login.example/start\nLog in." },
+    });
+    expect((await acp.answer(asked.task, "proceed_once")).text).toBe('{"action":"accept"}');
+    const { text } = await acp.say(`form ${JSON.stringify({ ...page, mode: "hologram" })}`);
+    expect(text).toBe('{"action":"decline"}');
+  });
 });
+
+/** A line that has the fake agent ask with a form of these fields. */
+function form(properties: object): string {
+  const requestedSchema = { type: "object", properties };
+  return `form ${JSON.stringify({ mode: "form", message: "Tell.", requestedSchema })}`;
+}

@@ -14,6 +14,7 @@ import {
 } from "@devtool/schema";
 import { isObject, listOrEmpty, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
 import { type CallUpdate, pageAddress } from "@devtool/server/agent";
+import { choicesOf, describeField, fieldValue } from "./form-field.ts";
 
 /** The id of an option that stands for a value is this, followed by the value. */
 const VALUE_OPTION = "value:";
@@ -23,11 +24,10 @@ export function elicitationCall(toolCallId: string, params: JsonObject): CallUpd
   const description = describe(params);
   if (description === undefined) return undefined;
   const [only, ...others] = fieldsOf(params);
-  const choices =
-    only && others.length === 0 ? listOrEmpty(only[1].enum).filter((value) => typeof value === "string") : [];
+  const choices = only && others.length === 0 && only[1].type !== "array" ? choicesOf(only[1]) : [];
   const answers =
     choices.length > 0
-      ? choices.map((value) => ({ id: VALUE_OPTION + value, name: value }))
+      ? choices.map(({ value, title }) => ({ id: VALUE_OPTION + value, name: title }))
       : [{ id: OPTION_PROCEED_ONCE, name: params.mode === "url" ? "I opened it" : "Send the answer" }];
   const options = [...answers, { id: OPTION_CANCEL, name: "Decline" }].map((option) =>
     create(ConfirmationOptionSchema, option),
@@ -61,7 +61,7 @@ export function elicitationResponse(
   const given: JsonObject = isObject(value) ? value : {};
   if (only && others.length === 0 && !isObject(value)) {
     if (selectedOptionId.startsWith(VALUE_OPTION)) given[only[0]] = selectedOptionId.slice(VALUE_OPTION.length);
-    else if (text !== "") given[only[0]] = only[1].type === "string" ? text : (value ?? text);
+    else if (text !== "") given[only[0]] = fieldValue(only[1], text, value);
   }
   const content = valuesOf({ ...defaults, ...given });
   const isComplete = listOrEmpty(objectOrEmpty(params.requestedSchema).required).every(
@@ -78,10 +78,9 @@ function describe(params: JsonObject): string | undefined {
   }
   if (params.mode !== "form") return undefined;
   const required = listOrEmpty(objectOrEmpty(params.requestedSchema).required);
-  const lines = fieldsOf(params).map(([name, { title, description, type }]) => {
-    const words = [title, description, type].map(stringOrEmpty).filter((word) => word !== "");
-    return `- ${name}: ${words.join(", ")}${required.includes(name) ? ", required" : ""}`;
-  });
+  const lines = fieldsOf(params).map(
+    ([name, field]) => `- ${name}: ${describeField(field)}${required.includes(name) ? ", required" : ""}`,
+  );
   const heading = lines.length === 1 ? "Answer with the value of:" : "Answer with a JSON object that has:";
   return [message, ...(lines.length > 0 ? [heading, ...lines] : [])].join("\n");
 }

@@ -157,6 +157,11 @@ export const REQUESTS: Readonly<Record<string, Word>> = {
         requestedSchema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
       }),
     ),
+  /** Any elicitation, as JSON. */
+  form: (step) =>
+    report(step, () =>
+      step.client.request(CLIENT.elicitation.create, { sessionId: step.session.id, ...JSON.parse(step.rest) }),
+    ),
 };
 
 function absolute({ session }: Step, path: string): string {
