@@ -2,6 +2,9 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CALLED_METHODS } from "../app-server/app-server.ts";
+import { CARRIED_NOTIFICATIONS } from "../turn/item-stream.ts";
+import { CARRIED_REQUESTS } from "../turn/questions.ts";
 
 /** The names in the JSON Schema of an app-server. */
 export interface ProtocolNames {
@@ -31,20 +34,22 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** The types whose variants are listed, and the file that defines each. */
-const TYPES: Readonly<Record<string, string>> = {
-  UserInput: "ClientRequest",
-  TurnStatus: "ServerNotification",
-  CodexErrorInfo: "ServerNotification",
-  CommandExecutionStatus: "ServerNotification",
-  PatchApplyStatus: "ServerNotification",
-  PatchChangeKind: "ServerNotification",
-  McpToolCallStatus: "ServerNotification",
-  CollabAgentToolCallStatus: "ServerNotification",
-  CommandExecutionApprovalKind: "CommandExecutionRequestApprovalParams",
-  CommandExecutionApprovalDecision: "CommandExecutionRequestApprovalResponse",
-  FileChangeApprovalDecision: "FileChangeRequestApprovalResponse",
+/** The messages that the bridge reads and sends, by the file that defines them. */
+const MESSAGES: Readonly<Record<string, readonly string[]>> = {
+  ServerNotification: [...CARRIED_NOTIFICATIONS, "turn/completed", "serverRequest/resolved"],
+  ServerRequest: CARRIED_REQUESTS,
+  ClientRequest: CALLED_METHODS,
 };
+/** The files of the answers to requests. */
+const ANSWERS: readonly string[] = [
+  "CommandExecutionRequestApprovalResponse",
+  "FileChangeRequestApprovalResponse",
+  "PermissionsRequestApprovalResponse",
+  "ToolRequestUserInputResponse",
+  "McpServerElicitationRequestResponse",
+];
+/** The items of a thread, which have a table of their own. */
+const LISTED_APART: ReadonlySet<string> = new Set(["ThreadItem"]);
 
 /** Reads the names from the schema that a program generates. */
 export function readProtocolNames(program: string): ProtocolNames {
@@ -53,8 +58,9 @@ export function readProtocolNames(program: string): ProtocolNames {
     execFileSync(program, ["app-server", "generate-json-schema", "--experimental", "--out", directory]);
     const schemaOf = (name: string): Schema => JSON.parse(readFileSync(join(directory, `${name}.json`), "utf8"));
     const methodsOf = (name: string): string[] => constantsIn(schemaOf(name), "method");
-    const definitionOf = (name: string, file: string): Schema => schemaOf(file).definitions?.[name] ?? {};
-    const variants = Object.entries(TYPES).map(([name, file]) => [name, variantsIn(definitionOf(name, file))]);
+    const { ThreadItem = {} } = schemaOf("ServerNotification").definitions ?? {};
+    const ofMessages = Object.entries(MESSAGES).map(([file, wanted]) => variantsOfMessages(schemaOf(file), wanted));
+    const ofAnswers = ANSWERS.map((file) => variantsReached(schemaOf(file), schemaOf(file)));
     const modes = constantsIn(schemaOf("McpServerElicitationRequestParams"), "mode");
     return {
       version: /\d+\.\d+\.\d+/.exec(execFileSync(program, ["--version"], { encoding: "utf8" }))?.[0] ?? "",
@@ -62,12 +68,51 @@ export function readProtocolNames(program: string): ProtocolNames {
       clientNotifications: methodsOf("ClientNotification"),
       requests: methodsOf("ServerRequest"),
       notifications: methodsOf("ServerNotification"),
-      items: constantsIn(definitionOf("ThreadItem", "ServerNotification"), "type"),
-      variants: { ...Object.fromEntries(variants), ElicitationMode: modes },
+      items: constantsIn(ThreadItem, "type"),
+      variants: sorted(Object.assign({ ElicitationMode: modes }, ...ofMessages, ...ofAnswers)),
     };
   } finally {
     rmSync(directory, { recursive: true });
   }
+}
+
+type Variants = Readonly<Record<string, readonly string[]>>;
+
+/** Returns the variants of all types that some of the messages of a schema reach. */
+function variantsOfMessages(schema: Schema, methods: readonly string[]): Variants {
+  const messages = alternatives(schema).filter(({ properties }) =>
+    properties?.method?.enum?.some((method) => methods.includes(method)),
+  );
+  return Object.assign({}, ...messages.map((message) => variantsReached(schema, message)));
+}
+
+/** Returns the variants of all types that a part of a schema reaches, by type. */
+function variantsReached({ definitions = {} }: Schema, start: Schema): Variants {
+  const found: Record<string, readonly string[]> = {};
+  const seen = new Set<string>();
+  for (const todo = [...referencesIn(start)]; todo.length > 0; ) {
+    const name = todo.pop() ?? "";
+    const definition = definitions[name];
+    if (!definition || seen.has(name)) continue;
+    seen.add(name);
+    todo.push(...referencesIn(definition));
+    const variants = [...new Set(variantsIn(definition))];
+    const isChoice = definition.enum !== undefined || alternatives(definition).length > 1;
+    if (isChoice && variants.length > 1 && !LISTED_APART.has(name)) found[name] = variants;
+  }
+  return found;
+}
+
+/** Returns the names of the definitions that a schema refers to. */
+function referencesIn(schema: unknown): string[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  return Object.entries(schema).flatMap(([key, value]) =>
+    key === "$ref" && typeof value === "string" ? [value.split("/").at(-1) ?? ""] : referencesIn(value),
+  );
+}
+
+function sorted(variants: Variants): Variants {
+  return Object.fromEntries(Object.entries(variants).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 /** Returns the constants of a field in the variants of a schema, in order. */
