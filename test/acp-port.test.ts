@@ -278,7 +278,7 @@ describe("the port as an ACP agent", () => {
     const path = join(workspace, "open.ts");
     const editor = start({ buffers: { [path]: "unsaved" } });
     const sessionId = await editor.open(workspace, { fs: { readTextFile: true } });
-    const link = { type: "resource_link", name: "open.ts", uri: pathToFileURL(path).href } as const;
+    const link = { type: "resource_link", name: "open.ts", uri: `${pathToFileURL(path).href}#L2-L3` } as const;
     const resource = {
       type: "resource",
       resource: { uri: "file:///b.md", text: "embedded", mimeType: "text/markdown" },

@@ -24,7 +24,7 @@ import {
   type TaskEvent,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
 import { readStore } from "../audit/kills.ts";
 
 /** The options of `AcpWorld`. */
@@ -33,6 +33,8 @@ export interface AcpWorldOptions extends Partial<AcpAgentOptions> {
   readonly flags?: readonly string[];
   /** Keeps tasks and the agent's sessions in files, so that both can be restarted. */
   readonly isDurable?: boolean;
+  /** Which MCP servers clients may add. Default: the server's. */
+  readonly clientMcpServers?: ServerOptions["clientMcpServers"];
 }
 
 /** One exchange as a client saw it. */
@@ -57,11 +59,12 @@ export class AcpWorld implements AsyncDisposable {
   }
 
   async start(): Promise<this> {
-    const { flags = [], isDurable = false, ...options } = this.#options;
+    const { flags = [], isDurable = false, clientMcpServers, ...options } = this.#options;
     const command = fakeAgentCommand(...flags, ...(isDurable ? ["--state", this.directory] : []));
     this.#server = await createServer({
       agents: { fake: acpAgent({ name: "fake", command, ...options }) },
       workspace: this.workspace,
+      clientMcpServers,
       onNotice: (text) => this.notices.push(text),
       ...(isDurable ? { dataDirectory: this.directory } : {}),
     });
