@@ -2,16 +2,13 @@ import type { Writable } from "node:stream";
 import { create } from "@bufbuild/protobuf";
 import { type AskedToolCall, confirmationPart } from "@devtool/client";
 import {
-  type ConfirmationRequest,
   OPTION_CANCEL,
-  OPTION_MODIFY_ARGUMENTS,
-  OPTION_MODIFY_WITH_EDITOR,
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
-  oneLine,
   type Part,
   PartSchema,
 } from "@devtool/schema";
+import { type Choice, choicesFor, findChoice } from "./choice.ts";
 import { ArgumentsEditor } from "./edit-arguments.ts";
 import { editText } from "./editor.ts";
 import { userMessage } from "./error-text.ts";
@@ -78,8 +75,7 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
       const line = await questioner.ask({ prompt: paint("heading", prompt), takesWords: isQuestion }, signal);
       if (line === undefined) return undefined;
       const { text, isPasted } = line;
-      const isChosen = ({ key, id, label }: Choice): boolean => text === key || (text === id && label !== EDIT_FIRST);
-      const choice = isPasted ? undefined : choices.find(isChosen);
+      const choice = isPasted ? undefined : findChoice(choices, text);
       if (choice === SHOW_ALL) {
         printQuestion(whole);
       } else if (choice?.edits) {
@@ -99,16 +95,6 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
   };
 }
 
-/** A line of the menu below a question. */
-interface Choice {
-  readonly key: string;
-  /** The id of the option. */
-  readonly id: string;
-  readonly label: string;
-  /** What the user edits first. */
-  readonly edits?: "file" | "arguments";
-}
-
 /** Shows the whole question when it does not fit the terminal. Not an option of the call. */
 const SHOW_ALL: Choice = { key: "v", id: "view", label: "View all of it" };
 
@@ -119,38 +105,6 @@ function screenSize(out: Writable): Screen {
     rows: "rows" in out && typeof out.rows === "number" ? out.rows : undefined,
   };
 }
-
-/** Writes the file as the user edited it, without another question. Not an option of the call. */
-const EDIT_FIRST = "Edit first";
-
-/** Returns the options of a call; also those of editing a proposed file and the arguments, before the last, which declines. */
-function choicesFor({ options, details }: ConfirmationRequest, { argumentsEditable }: AskedToolCall): Choice[] {
-  const offered = options.map(
-    ({ id, name, description }, index): Choice => ({
-      key: KEYS.get(id) ?? String(index + 1),
-      id,
-      label: oneLine(description === undefined ? name : `${name}: ${description}`),
-      ...(id === OPTION_MODIFY_WITH_EDITOR && { edits: "file" }),
-    }),
-  );
-  const file: Choice = { key: "e", id: OPTION_PROCEED_ONCE, label: EDIT_FIRST, edits: "file" };
-  const args: Choice = { key: "c", id: OPTION_MODIFY_ARGUMENTS, label: "Change the arguments", edits: "arguments" };
-  const isFile = details.case === "fileEditDetails";
-  const added = [...(isFile ? [file] : []), ...(argumentsEditable ? [args] : [])];
-  return [...offered.slice(0, -1), ...added, ...offered.slice(-1)];
-}
-
-const KEYS: ReadonlyMap<string, string> = new Map([
-  [OPTION_PROCEED_ONCE, "y"],
-  ["proceed_always", "a"],
-  ["proceed_always_tool", "t"],
-  ["proceed_always_server", "s"],
-  ["proceed_always_and_save", "p"],
-  ["proceed_for_task", "a"],
-  [OPTION_PROCEED_WITHOUT_SANDBOX, "w"],
-  [OPTION_MODIFY_WITH_EDITOR, "m"],
-  [OPTION_CANCEL, "n"],
-]);
 
 /** Lets the user edit the proposed file, and returns the answer with it. Throws if there is no editor or it fails. */
 async function editProposal(call: AskedToolCall, optionId: string, io: Io): Promise<Part> {

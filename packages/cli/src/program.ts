@@ -130,6 +130,7 @@ function addChat(program: Command, io: Io, done: Done): void {
   withConnection(withApproval(withSession(program.command("chat"))))
     .description("Chat with an agent")
     .option("--workspace <dir>", "directory to work in (default: the server's)")
+    .addOption(new Option("-c, --continue", "continue the last conversation in the workspace").conflicts("task"))
     .option("--task <id>", `continue a task: ${TASK_ID}`)
     .action(async (options) => done(await (await import("./command/chat.ts")).chat(options, io)));
 }

@@ -8,9 +8,10 @@ import { ApprovalMode, Role } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
+import type { ChatOptions } from "../chat-options.ts";
 import type { Io } from "../io.ts";
 import { pipedIo } from "../testing/run-command.ts";
-import { type ChatOptions, chat } from "./chat.ts";
+import { chat } from "./chat.ts";
 
 /** The prompt for a message, on a line that was cleared. */
 const PROMPT = "\u001b[0J> ";

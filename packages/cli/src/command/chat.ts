@@ -11,29 +11,20 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
+import type { ChatDependencies, ChatOptions } from "../chat-options.ts";
 import { completeCommand } from "../completion.ts";
-import { type ConnectionOptions, openConnection } from "../connection.ts";
+import { createNotifier, openConnection } from "../connection.ts";
 import { answerAll, type ConversationOptions, converse, followToRest } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
+import { firstTask } from "../first-task.ts";
 import { headline } from "../headline.ts";
 import { Interrupts } from "../interrupts.ts";
-import { type Io, writeLine } from "../io.ts";
+import { type Io, isTerminal as isAtTerminal, writeLine } from "../io.ts";
 import { createPrompter, type Prompter } from "../prompter.ts";
 import { type Paint, paintFor, visible } from "../render/style.ts";
 import { Transcript } from "../render/transcript.ts";
-import { createAnswering, type NewSessionOptions, sessionSettings } from "../session.ts";
+import { createAnswering, sessionSettings } from "../session.ts";
 import { isSlashLine, readSlashLine } from "../slash-line.ts";
-import { findTaskId } from "../task-id.ts";
-
-/** The options of `devtool chat`. */
-export interface ChatOptions extends ConnectionOptions, NewSessionOptions {
-  readonly workspace?: string;
-  readonly task?: string;
-  /** How to answer the agent's questions: `ask`, `never` or `all`. Default: `ask`. */
-  readonly approve?: string;
-  /** Whether `all` also approves running commands without the sandbox. */
-  readonly approveWithoutSandbox?: true;
-}
 
 /**
  * `devtool chat`: a conversation in one task, and slash commands in its context.
@@ -42,9 +33,29 @@ export interface ChatOptions extends ConnectionOptions, NewSessionOptions {
  */
 export async function chat(options: ChatOptions, io: Io): Promise<number> {
   const mode = approvalModeOf(options.approvalMode);
-  const { client, address, isWaiting } = await openConnection(options, io, (text) => session.tell(`· ${text}`));
-  assertNarrower(mode, address.info?.approvalMode);
+  // Ink and React are loaded here alone, while the server is looked for.
+  const loading = canRedraw(io) ? import("../chat/terminal-chat.ts") : undefined;
+  let tell = createNotifier(io);
+  const connection = await openConnection(options, io, (text) => tell(text));
+  assertNarrower(mode, connection.address.info?.approvalMode);
+  const onNotice = (listener: (text: string) => void): void => {
+    tell = listener;
+  };
+  const { terminalChat } = (await loading) ?? { terminalChat: undefined };
+  if (terminalChat) return terminalChat({ connection, options, io, onNotice });
+  return lineChat({ connection, options, io, onNotice });
+}
+
+/** Returns whether standard input and output are a terminal that can move its cursor. */
+function canRedraw({ stdin, stdout, env }: Io): boolean {
+  return isAtTerminal(stdin) && isAtTerminal(stdout) && env.TERM !== "dumb";
+}
+
+/** Chats line by line: for pipes, and for terminals that cannot move their cursor. */
+async function lineChat({ connection, options, io, onNotice }: ChatDependencies): Promise<number> {
+  const { client, address, isWaiting } = connection;
   const session = new ChatSession(client, options, io);
+  onNotice((text) => session.tell(`· ${text}`));
   await session.refreshCommands(session.signal);
   const paint = paintFor(io);
   using prompter = createPrompter(io, {
@@ -115,10 +126,10 @@ class ChatSession {
     return { client: this.#client, approve, onEvent, onOutdated, nextId: randomUUID, clientLabel: "devtool chat" };
   }
 
-  /** Continues the task of `--task`, with its open questions. */
+  /** Continues the task of `--task` or `--continue`, with its open questions. */
   async open(conversation: ConversationOptions, interrupts: Interrupts): Promise<void> {
-    if (this.#options.task === undefined) return;
-    const taskId = await findTaskId(this.#client, this.#options.task, this.signal);
+    const taskId = await firstTask(this.#client, this.#options, this.signal);
+    if (taskId === undefined) return;
     const { task } = await this.#client.tasks.getTask({ taskId }, { signal: this.signal });
     this.#change = sessionSettings(this.#options);
     this.running = task ?? emptyTask();

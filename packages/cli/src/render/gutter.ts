@@ -17,7 +17,7 @@ export interface GutterOptions {
 }
 
 /** Prefixes of lines, of the continuation of wrapped lines, and of the count of omitted lines. */
-const GUTTER = { line: "  │ ", wrapped: "  ┊ ", hidden: "  ⋮ " } as const;
+export const GUTTER = { line: "  │ ", wrapped: "  ┊ ", hidden: "  ⋮ " } as const;
 const TAB_WIDTH = 4;
 
 /**

@@ -4,10 +4,17 @@ import { IN_EMOJI } from "@devtool/schema";
 import { type Io, isTerminal } from "../io.ts";
 
 /** Text styles. */
-export type Look = "heading" | "dim" | "added" | "removed" | "good" | "bad";
+export type Look = keyof typeof FORMATS;
 
 /** Applies a style to a text; returns it unchanged without colors. */
 export type Paint = (look: Look, text: string) => string;
+
+/** How text is made into lines. */
+export interface LineStyle {
+  readonly paint: Paint;
+  /** The maximum width of a line in columns. */
+  readonly columns: number;
+}
 
 /** Returns a `Paint` that uses colors on a terminal, unless NO_COLOR is set or TERM is dumb. */
 export function paintFor({ stdout, env }: Pick<Io, "stdout" | "env">, stream: Writable = stdout): Paint {
@@ -22,6 +29,14 @@ const FORMATS = {
   removed: "red",
   good: "green",
   bad: "red",
+  strong: "bold",
+  emphasis: "italic",
+  struck: "strikethrough",
+  code: "cyan",
+  link: "underline",
+  changed: "inverse",
+  prompt: "cyan",
+  warning: "yellow",
 } as const;
 
 /**

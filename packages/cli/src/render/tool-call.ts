@@ -87,7 +87,7 @@ export function questionLines(call: ToolCall, paint: Paint, { screen, maxLines }
 }
 
 /** Returns the style of a line of a diff; undefined for a line of context. */
-function diffLook(line: string): Look | undefined {
+export function diffLook(line: string): Look | undefined {
   if (line.startsWith("+++") || line.startsWith("---") || line.startsWith("@@")) return "dim";
   if (line.startsWith("+")) return "added";
   return line.startsWith("-") ? "removed" : undefined;

@@ -118,7 +118,7 @@ function indented(text: string): string {
 }
 
 /** Returns the lines of text and data, and a line for each file. Other parts have none. */
-function partLines(parts: readonly Part[]): string[] {
+export function partLines(parts: readonly Part[]): string[] {
   return parts.flatMap(({ content }) => {
     switch (content.case) {
       case "text":

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { emitKeypressEvents, type Key } from "node:readline";
 import type { Writable } from "node:stream";
 import { type Io, personStream } from "../io.ts";
@@ -31,6 +32,8 @@ const REPORT_TIMEOUT_MS = 500;
 export class Terminal {
   /** The stream for questions and prompts, also when standard output is a file. */
   readonly out: Writable;
+  /** Wraps the time in which Ctrl-Z has stopped the process, so that what was drawn can be removed before and drawn again after. */
+  aroundStop: (stop: () => Promise<void>) => void = (stop) => void stop();
   readonly #io: Io;
   #listener: InputListener = () => undefined;
   #holders = 0;
@@ -79,15 +82,15 @@ export class Terminal {
    * For a terminal that does not report its status, calls back after {@link REPORT_TIMEOUT_MS}.
    */
   whenDrawn(callback: () => void): void {
-    const timer = setTimeout(once, REPORT_TIMEOUT_MS);
+    const timer = setTimeout(callOnce, REPORT_TIMEOUT_MS);
     let isCalled = false;
-    function once(): void {
+    function callOnce(): void {
       clearTimeout(timer);
       if (!isCalled) callback();
       isCalled = true;
     }
     if (this.#io.env.TERM === "dumb") return;
-    this.#reports.push(once);
+    this.#reports.push(callOnce);
     this.out.write(STATUS_REQUEST);
   }
 
@@ -143,20 +146,20 @@ export class Terminal {
     } else if (ctrl && name === "c") {
       this.#io.interrupt();
     } else if (ctrl && name === "z") {
-      this.#stop();
+      this.aroundStop(() => this.#stop());
     } else {
       this.#listener({ case: "key", text: text ?? "", key });
     }
   };
 
-  /** Handles Ctrl-Z: restores the terminal and stops the process until SIGCONT. */
-  #stop(): void {
+  /** Handles Ctrl-Z: restores the terminal and stops the process. Resolves after SIGCONT. */
+  async #stop(): Promise<void> {
     this.#restore();
-    process.once("SIGCONT", () => {
-      this.#prepare();
-      this.#listener({ case: "back" });
-    });
+    const continued = once(process, "SIGCONT");
     process.kill(0, "SIGTSTP");
+    await continued;
+    this.#prepare();
+    this.#listener({ case: "back" });
   }
 }
 

@@ -1,0 +1,24 @@
+import type { Connection, ConnectionOptions } from "./connection.ts";
+import type { Io } from "./io.ts";
+import type { NewSessionOptions } from "./session.ts";
+
+/** The options of `devtool chat`. */
+export interface ChatOptions extends ConnectionOptions, NewSessionOptions {
+  readonly workspace?: string;
+  readonly task?: string;
+  /** Whether to continue the last conversation in the workspace. */
+  readonly continue?: true;
+  /** How to answer the agent's questions: `ask`, `never` or `all`. Default: `ask`. */
+  readonly approve?: string;
+  /** Whether `all` also approves running commands without the sandbox. */
+  readonly approveWithoutSandbox?: true;
+}
+
+/** What a chat needs. */
+export interface ChatDependencies {
+  readonly connection: Connection;
+  readonly options: ChatOptions;
+  readonly io: Io;
+  /** Registers what is called with a message when the connection is lost, and when it is restored. */
+  readonly onNotice: (listener: (text: string) => void) => void;
+}

@@ -1,0 +1,42 @@
+import type { Address } from "../address.ts";
+import { approvalModeName } from "../approval-mode.ts";
+import type { ChatTasks } from "./chat-tasks.ts";
+import { gitBranch, type Status } from "./status-line.ts";
+
+/** What the status line of a chat says. */
+export class ChatStatus {
+  readonly #tasks: ChatTasks;
+  readonly #address: Address;
+  readonly #onChange: () => void;
+  #branch = "";
+  #wasWorking = true;
+
+  constructor(tasks: ChatTasks, address: Address, onChange: () => void) {
+    this.#tasks = tasks;
+    this.#address = address;
+    this.#onChange = onChange;
+  }
+
+  /** Returns the status now. The branch is read again when a turn has ended. */
+  now(workspace: string | undefined): Status {
+    const { isWorking, model, modeNow, current } = this.#tasks;
+    if (this.#wasWorking && !isWorking && workspace !== undefined) void this.#readBranch(workspace);
+    this.#wasWorking = isWorking;
+    const { info, url } = this.#address;
+    return {
+      mode: approvalModeName(modeNow),
+      model: model || current.task.model || info?.model || "",
+      agent: info?.agent ?? url,
+      workspace: workspace ?? "",
+      branch: this.#branch,
+      contextTokens: current.task.usage?.inputTokens ?? 0n,
+    };
+  }
+
+  async #readBranch(workspace: string): Promise<void> {
+    const branch = await gitBranch(workspace);
+    if (branch === this.#branch) return;
+    this.#branch = branch;
+    this.#onChange();
+  }
+}

@@ -1,0 +1,275 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type AnswerChanges,
+  createTaskView,
+  type DevtoolClient,
+  type TaskSnapshot,
+  type TaskView,
+} from "@devtool/client";
+import {
+  ApprovalMode,
+  CommandExecutionStatus,
+  isInterrupted,
+  isTerminal,
+  MessageDelivery,
+  MessageSettingsSchema,
+  type Part,
+  PartSchema,
+  type QueuedMessage,
+  type SlashCommand,
+} from "@devtool/schema";
+import { approvalModeName, approvalModeOf } from "../approval-mode.ts";
+import { type NewSessionOptions, sessionSettings } from "../session.ts";
+import { readSlashLine } from "../slash-line.ts";
+import { Scrollback } from "./scrollback.ts";
+
+/** A task that the chat shows, and how much of it was printed. */
+export interface ShownTask {
+  readonly view: TaskView;
+  readonly scrollback: Scrollback;
+}
+
+/** Dependencies of `ChatTasks`. */
+export interface ChatTasksOptions {
+  readonly client: DevtoolClient;
+  readonly session: NewSessionOptions;
+  /** The operator's approval mode; undefined where it is not known. */
+  readonly operatorMode: ApprovalMode | undefined;
+  /** Called after each change of a task that is shown. */
+  readonly onChange: () => void;
+  /** Called with an error that ends the reading of a task. */
+  readonly onProblem: (reason: unknown) => void;
+}
+
+/** What the log calls this program. */
+const CLIENT_LABEL = "devtool chat";
+
+/** Timeout of a cancellation in milliseconds. */
+const CANCEL_MS = 10_000;
+
+/** The tasks of a chat: that of its messages, and the one of the slash command that runs. */
+export class ChatTasks {
+  /** The server's slash commands, as last listed. */
+  commands: readonly SlashCommand[] = [];
+  /** The model of the next messages. Empty: the session's. */
+  model: string;
+  /** The approval mode of the next messages; undefined for the session's. */
+  mode: ApprovalMode | undefined;
+  /** The task of the messages. */
+  conversation: ShownTask;
+  /** The task of the last slash command, while it runs. */
+  command: ShownTask | undefined;
+  /** The number of calls that have not returned. */
+  #calls = 0;
+  readonly #options: ChatTasksOptions;
+  #contextId = "";
+  #reading = new AbortController();
+  /** Aborts when the turn is abandoned. */
+  #turn = new AbortController();
+
+  constructor(options: ChatTasksOptions) {
+    this.#options = options;
+    this.model = options.session.model ?? "";
+    this.conversation = this.#show(undefined);
+  }
+
+  /** The task that runs, or else that of the messages. */
+  get current(): TaskSnapshot {
+    return (this.command ?? this.conversation).view.snapshot();
+  }
+
+  /** Whether the agent works: a message is on its way, a turn runs, or a command does. */
+  get isWorking(): boolean {
+    const { task } = this.current;
+    return this.#calls > 0 || this.command !== undefined || (task.sequence > 0n && isAtWork(this.current));
+  }
+
+  /** The approval mode of the next message. */
+  get modeNow(): ApprovalMode {
+    const { sessionSettings: settings } = this.conversation.view.snapshot().task;
+    const chosen = this.mode ?? approvalModeOf(this.#options.session.approvalMode);
+    return chosen || settings?.approvalMode || this.#options.operatorMode || ApprovalMode.DEFAULT;
+  }
+
+  /** The messages that wait at the server. */
+  get queued(): readonly QueuedMessage[] {
+    return this.conversation.view.snapshot().task.queuedMessages;
+  }
+
+  /** Continues another task, or begins a new conversation. */
+  open(taskId: string | undefined): void {
+    this.#reading.abort();
+    this.#reading = new AbortController();
+    this.#contextId = "";
+    this.conversation = this.#show(taskId);
+    this.#options.onChange();
+  }
+
+  /** Ends the reading of all tasks. They go on. */
+  close(): void {
+    this.#reading.abort();
+    this.#turn.abort();
+  }
+
+  /** Sends a message. Resolves at the end of its exchange. While the agent works, the message is queued. */
+  async say(parts: readonly Part[], delivery: MessageDelivery): Promise<void> {
+    const { view } = this.conversation;
+    const messageSettings = create(MessageSettingsSchema, { delivery, clientLabel: CLIENT_LABEL });
+    const isNew = view.snapshot().task.id === "";
+    const settings = isNew ? this.#settings() : this.#changes();
+    const contextId = isNew ? this.#contextId : "";
+    await this.#during((signal) =>
+      view.send({ message: { parts: [...parts] }, messageSettings, contextId, ...settings }, signal),
+    );
+    this.#contextId ||= view.snapshot().task.contextId;
+  }
+
+  /** Runs a slash command in the context of the chat. Throws why it did not start. */
+  async run(line: string): Promise<void> {
+    await this.#during(async (signal) => {
+      await this.listCommands(signal);
+      const contextId = this.#contextId || this.conversation.view.snapshot().task.contextId;
+      const command = readSlashLine(line, this.commands);
+      const where = contextId === "" ? this.#settings() : { contextId };
+      const { result } = await this.#options.client.commands.runSlashCommand({ command, ...where }, { signal });
+      if (result?.status === CommandExecutionStatus.FAILED_TO_START || !result) {
+        throw new Error(result?.message || "the command did not start");
+      }
+      this.command = this.#show(result.executionId);
+      const { view } = this.command;
+      await ended(view, signal);
+      this.#contextId ||= view.snapshot().task.contextId;
+    });
+  }
+
+  /** Lists the server's slash commands again. A server that cannot list them has none. */
+  async listCommands(signal: AbortSignal): Promise<void> {
+    const where = this.#contextId === "" ? this.#settings() : { contextId: this.#contextId };
+    const listed = await this.#options.client.commands.getAllSlashCommands(where, { signal }).catch(() => undefined);
+    this.commands = listed?.commands ?? [];
+  }
+
+  /** Forgets the command that ran, if it has ended. */
+  forgetEnded(): void {
+    if (this.command && isTerminal(this.command.view.snapshot().task.state)) this.command = undefined;
+  }
+
+  /** Answers an open question of the current task. */
+  async answer(toolCallId: string, optionId: string, changes: AnswerChanges): Promise<void> {
+    const { view, scrollback } = this.command ?? this.conversation;
+    scrollback.noteAnswer(toolCallId);
+    await this.#during((signal) => view.answer(toolCallId, optionId, signal, changes));
+  }
+
+  /** Sends parts that answer open questions of the current task. */
+  async answerWith(parts: readonly Part[]): Promise<void> {
+    const { view } = this.command ?? this.conversation;
+    await this.#during((signal) => view.send({ message: { parts: [...parts] } }, signal));
+  }
+
+  /** Cancels the current task. Resolves when it has ended. Returns false if there is none yet. */
+  async cancel(): Promise<boolean> {
+    const { view } = this.command ?? this.conversation;
+    const hasBegun = view.snapshot().task.id !== "";
+    if (hasBegun) await view.cancel(AbortSignal.timeout(CANCEL_MS)).catch(() => undefined);
+    this.abandon();
+    return hasBegun;
+  }
+
+  /** Stops waiting for the current turn, which goes on at the server. */
+  abandon(): void {
+    this.#turn.abort();
+    this.#turn = new AbortController();
+  }
+
+  /** Takes a queued message back from the server. */
+  async withdraw(messageId: string): Promise<void> {
+    const { id: taskId } = this.conversation.view.snapshot().task;
+    await this.#options.client.tasks.withdrawMessage({ taskId, messageId }, { signal: this.#turn.signal });
+  }
+
+  async #during(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { signal } = this.#turn;
+    this.#calls++;
+    this.#options.onChange();
+    try {
+      await work(signal);
+    } catch (reason) {
+      if (!signal.aborted) throw reason;
+    } finally {
+      this.#calls--;
+      this.#options.onChange();
+    }
+  }
+
+  /** The settings of a new session. */
+  #settings(): ReturnType<typeof sessionSettings> {
+    const { workspace } = this.#options.session;
+    return sessionSettings({ workspace, ...this.#wanted() });
+  }
+
+  /** The settings that a message changes in its session. A mode that the session has is not sent: some agents refuse any. */
+  #changes(): ReturnType<typeof sessionSettings> {
+    const { model, approvalMode } = this.#wanted();
+    const { sessionSettings: now } = this.conversation.view.snapshot().task;
+    const isSame =
+      approvalMode === undefined || approvalModeName(now?.approvalMode ?? ApprovalMode.UNSPECIFIED) === approvalMode;
+    return sessionSettings({ model, ...(!isSame && { approvalMode }) });
+  }
+
+  #wanted(): NewSessionOptions {
+    const { approvalMode } = this.#options.session;
+    return {
+      model: this.model,
+      approvalMode: this.mode === undefined ? approvalMode : approvalModeName(this.mode),
+    };
+  }
+
+  #show(taskId: string | undefined): ShownTask {
+    const view = createTaskView(this.#options.client, {
+      ...(taskId !== undefined && { taskId }),
+      clientLabel: CLIENT_LABEL,
+    });
+    view.subscribe(this.#options.onChange);
+    view.follow(this.#reading.signal).catch(this.#options.onProblem);
+    return { view, scrollback: new Scrollback() };
+  }
+}
+
+/** Returns a part with a text of the user. */
+export function textPart(text: string): Part {
+  return create(PartSchema, { content: { case: "text", value: text } });
+}
+
+/** Returns the text of a message that waits at the server. */
+export function queuedText({ message }: QueuedMessage): string {
+  const content = message?.parts[0]?.content;
+  return content?.case === "text" ? content.value : "";
+}
+
+/** The delivery of a message that is queued, and of one that is taken before the next step of the turn. */
+export const DELIVERY = { queue: MessageDelivery.QUEUE, steer: MessageDelivery.STEER } as const;
+
+function isAtWork({ task, questions }: TaskSnapshot): boolean {
+  return !isTerminal(task.state) && !isInterrupted(task.state) && questions.length === 0;
+}
+
+/** Resolves when a task has ended. */
+async function ended(view: TaskView, signal: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const check = (): void => {
+    const { task, error } = view.snapshot();
+    if (error) reject(error);
+    else if (isTerminal(task.state)) resolve();
+  };
+  const abort = (): void => reject(signal.reason);
+  const unsubscribe = view.subscribe(check);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    check();
+    await promise;
+  } finally {
+    unsubscribe();
+    signal.removeEventListener("abort", abort);
+  }
+}

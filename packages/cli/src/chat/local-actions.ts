@@ -1,0 +1,101 @@
+import { resolve } from "node:path";
+import type { DevtoolClient } from "@devtool/client";
+import { stricterMode } from "@devtool/coding-agent/operator";
+import { ApprovalMode } from "@devtool/schema";
+import { APPROVAL_MODES, approvalModeName, approvalModeOf, assertNarrower } from "../approval-mode.ts";
+import { findTaskId, shortTaskId } from "../task-id.ts";
+import type { Chat } from "./chat.ts";
+import { copySequence, lastWords, markdownOf, writeNewFile } from "./chat-export.ts";
+import { helpLines, type LocalLine } from "./local-command.ts";
+import { SessionPicker } from "./session-picker.ts";
+
+/** What the commands of the terminal need beside the chat. */
+export interface LocalActions {
+  readonly client: DevtoolClient;
+  /** The directory whose conversations are listed. Empty: all. */
+  readonly workspace: string;
+  /** The operator's approval mode; undefined where it is not known. */
+  readonly operatorMode: ApprovalMode | undefined;
+  readonly write: (sequence: string) => void;
+  readonly clearScreen: () => void;
+  readonly onChange: () => void;
+}
+
+/** Carries out a command of the terminal. Throws why it cannot. */
+export async function runLocal(chat: Chat, { name, argument }: LocalLine, actions: LocalActions): Promise<void> {
+  const { tasks } = chat;
+  switch (name) {
+    case "model":
+      if (argument !== "") tasks.model = argument;
+      return chat.tell(`model: ${tasks.model || tasks.conversation.view.snapshot().task.model || "the server's"}`);
+    case "mode":
+      if (argument !== "") setMode(chat, argument, actions);
+      return chat.tell(`mode: ${approvalModeName(tasks.modeNow)}`);
+    case "new":
+      return begin(chat);
+    case "clear":
+      actions.clearScreen();
+      return begin(chat);
+    case "sessions":
+      return pickSession(chat, actions);
+    case "resume":
+      if (argument === "") return pickSession(chat, actions);
+      return chat.continue(await findTaskId(actions.client, argument, NEVER));
+    case "copy": {
+      const text = lastWords(tasks.conversation.view.snapshot());
+      if (text === "") return chat.tell("the agent has said nothing yet");
+      actions.write(copySequence(text));
+      return chat.tell(`copied ${text.length} characters, if the terminal allows it (OSC 52)`);
+    }
+    case "export":
+      return exportTo(chat, argument);
+    case "help":
+      chat.tellLines(helpLines());
+      return chat.submit("/help");
+    case "quit":
+    case "exit":
+      return chat.leave();
+    default:
+      return name satisfies never;
+  }
+}
+
+/** Changes to the next approval mode that the operator allows. */
+export function nextMode({ tasks }: Chat, operator: ApprovalMode | undefined): void {
+  const limit = operator || ApprovalMode.DEFAULT;
+  const allowed = [...APPROVAL_MODES.values()].filter((mode) => stricterMode(limit, mode) === mode);
+  const at = allowed.indexOf(tasks.modeNow);
+  tasks.mode = allowed[(at + 1) % allowed.length];
+}
+
+function setMode({ tasks }: Chat, name: string, { operatorMode }: LocalActions): void {
+  const mode = approvalModeOf(name.replace("_", "-"));
+  assertNarrower(mode, operatorMode);
+  tasks.mode = mode;
+}
+
+function begin(chat: Chat): void {
+  chat.continue(undefined);
+  chat.tell("a new conversation");
+}
+
+function pickSession(chat: Chat, { client, workspace, onChange }: LocalActions): void {
+  const onChosen = (taskId: string | undefined): void => {
+    chat.picker = undefined;
+    if (taskId !== undefined) chat.continue(taskId);
+    onChange();
+  };
+  const onProblem = (reason: unknown): void => chat.tellProblem(reason);
+  chat.picker = new SessionPicker({ client, workspace, onChange, onProblem, onChosen });
+  onChange();
+}
+
+async function exportTo(chat: Chat, argument: string): Promise<void> {
+  const snapshot = chat.tasks.conversation.view.snapshot();
+  if (snapshot.items.length === 0) return chat.tell("there is nothing to export yet");
+  const path = resolve(argument || `devtool-${shortTaskId(snapshot.task.id)}.md`);
+  await writeNewFile(path, markdownOf(snapshot));
+  chat.tell(`exported to ${path}`);
+}
+
+const NEVER: AbortSignal = new AbortController().signal;

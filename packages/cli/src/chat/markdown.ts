@@ -1,0 +1,175 @@
+import { lexer, type MarkedToken, type Token, type Tokens, walkTokens } from "marked";
+import stringWidth from "string-width";
+import wrapAnsi from "wrap-ansi";
+import { type LineStyle, type Paint, visible } from "../render/style.ts";
+
+/**
+ * Renders a Markdown text as blocks of lines for the terminal: paragraphs, headings, lists, tables, code.
+ *
+ * Characters that would change the terminal are shown as their codes, wherever they stand. The target of a link follows its text.
+ */
+export function renderMarkdown(text: string, style: LineStyle): string[][] {
+  const tokens = readable(lexer(text.replaceAll("\r\n", "\n")));
+  return tokens.map((token) => blockLines(token, style)).filter((lines) => lines.length > 0);
+}
+
+/**
+ * Returns the length of the beginning of a growing Markdown text that further text cannot change any more: all of its blocks but
+ * the last one.
+ */
+export function settledLength(text: string): number {
+  const complete = text.slice(0, text.lastIndexOf("\n") + 1);
+  if (complete.includes("\r")) return 0;
+  const tokens = lexer(complete);
+  const last = tokens.findLastIndex(({ type }) => type !== "space");
+  return tokens.slice(0, Math.max(last, 0)).reduce((length, { raw }) => length + raw.length, 0);
+}
+
+/** Escapes all strings of tokens, whatever they are for: the lexer decodes entities such as `&#27;`. */
+function readable(tokens: Token[]): Token[] {
+  // It returns what the callback returns, which is nothing to wait for.
+  void walkTokens(tokens, (token) => {
+    for (const [name, value] of Object.entries(token)) {
+      if (typeof value === "string") Object.assign(token, { [name]: visible(value) });
+    }
+  });
+  return tokens;
+}
+
+function blockLines(token: Token, style: LineStyle): string[] {
+  if (!isKnown(token)) return wrapped(token.raw, style);
+  const { paint, columns } = style;
+  switch (token.type) {
+    case "space":
+    case "def":
+      return [];
+    case "heading":
+      return wrapped(paint("heading", `${"#".repeat(token.depth)} ${inline(token.tokens, paint)}`), style);
+    case "paragraph":
+    case "text":
+      return wrapped(token.tokens ? inline(token.tokens, paint) : token.text, style);
+    case "code":
+      return codeLines(token, style);
+    case "blockquote":
+      return indented(childLines(token.tokens, narrower(style, 2)), paint("dim", "│ "));
+    case "list":
+      return token.items.flatMap((item, index) => itemLines(item, markerOf(token, index), style));
+    case "table":
+      return tableLines(token, style);
+    case "hr":
+      return [paint("dim", "─".repeat(Math.min(columns, 40)))];
+    default:
+      return wrapped(token.raw.trimEnd(), style);
+  }
+}
+
+/** Returns whether a token is one of Markdown's own, and not of an extension. None is installed. */
+function isKnown(token: Token): token is MarkedToken {
+  return token.type !== "";
+}
+
+function childLines(tokens: readonly Token[], style: LineStyle): string[] {
+  return tokens.flatMap((token) => blockLines(token, style));
+}
+
+function codeLines({ text, lang }: Tokens.Code, style: LineStyle): string[] {
+  const { paint, columns } = narrower(style, 2);
+  const lines = text.replaceAll("\t", "    ").split("\n");
+  const pieces = lines.flatMap((line) => wrapAnsi(line, columns, VERBATIM).split("\n"));
+  const label = lang ? [paint("dim", oneLineOf(lang, columns))] : [];
+  return indented([...label, ...pieces.map((piece) => paint("code", piece))], "  ");
+}
+
+function markerOf({ ordered, start }: Tokens.List, index: number): string {
+  return ordered ? `${Number(start || 1) + index}. ` : "• ";
+}
+
+function itemLines({ tokens, task, checked }: Tokens.ListItem, marker: string, style: LineStyle): string[] {
+  const box = task ? (checked ? "[x] " : "[ ] ") : "";
+  const first = marker + box;
+  const content = tokens.filter(({ type }) => type !== "checkbox");
+  const [line = "", ...rest] = childLines(content, narrower(style, first.length));
+  return [`${first}${line}`, ...indented(rest, " ".repeat(marker.length))];
+}
+
+function tableLines({ header, rows }: Tokens.Table, { paint, columns }: LineStyle): string[] {
+  const cells = [header, ...rows].map((row) => row.map((cell) => inline(cell.tokens, paint)));
+  const wanted = header.map((_, index) => Math.max(1, ...cells.map((row) => stringWidth(row[index] ?? ""))));
+  const widths = fittedWidths(wanted, columns - 3 * (header.length - 1));
+  const divider = widths.map((width) => "─".repeat(width)).join("─┼─");
+  const [head = [], ...body] = cells.map((row) => rowLines(row, widths));
+  return [...head.map((line) => paint("strong", line)), paint("dim", divider), ...body.flat()];
+}
+
+/** Narrows columns until they fit, the widest first. */
+function fittedWidths(wanted: readonly number[], available: number): number[] {
+  let widths = [...wanted];
+  while (widths.reduce((sum, width) => sum + width, 0) > available) {
+    const widest = Math.max(...widths);
+    if (widest <= 3) break;
+    widths = widths.with(widths.indexOf(widest), widest - 1);
+  }
+  return widths;
+}
+
+function rowLines(row: readonly string[], widths: readonly number[]): string[] {
+  const cells = widths.map((width, index) => wrapAnsi(row[index] ?? "", width, { hard: true }).split("\n"));
+  const height = Math.max(...cells.map((lines) => lines.length));
+  return Array.from({ length: height }, (_, at) =>
+    cells.map((lines, index) => padded(lines[at] ?? "", widths[index] ?? 0)).join(" │ "),
+  );
+}
+
+function padded(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - stringWidth(text)));
+}
+
+function inline(tokens: readonly Token[], paint: Paint): string {
+  return tokens.map((token) => (isKnown(token) ? inlineText(token, paint) : token.raw)).join("");
+}
+
+function inlineText(token: MarkedToken, paint: Paint): string {
+  switch (token.type) {
+    case "strong":
+      return paint("strong", inline(token.tokens, paint));
+    case "em":
+      return paint("emphasis", inline(token.tokens, paint));
+    case "del":
+      return paint("struck", inline(token.tokens, paint));
+    case "codespan":
+      return paint("code", token.text);
+    case "br":
+      return "\n";
+    case "link": {
+      const text = inline(token.tokens, paint);
+      const target = token.href === token.text || token.href === `mailto:${token.text}` ? "" : ` (${token.href})`;
+      return `${paint("link", text)}${paint("dim", target)}`;
+    }
+    case "image":
+      return `[image: ${token.text || token.href}] (${token.href})`;
+    case "text":
+      return token.tokens ? inline(token.tokens, paint) : token.text;
+    case "escape":
+      return token.text;
+    default:
+      return token.raw;
+  }
+}
+
+const VERBATIM = { hard: true, wordWrap: false, trim: false } as const;
+
+function wrapped(text: string, { columns }: LineStyle): string[] {
+  return wrapAnsi(text.trimEnd(), columns, { hard: true }).split("\n");
+}
+
+function indented(lines: readonly string[], indent: string): string[] {
+  return lines.map((line) => `${indent}${line}`);
+}
+
+function narrower({ paint, columns }: LineStyle, by: number): LineStyle {
+  return { paint, columns: Math.max(4, columns - by) };
+}
+
+function oneLineOf(text: string, columns: number): string {
+  return text.slice(0, columns);
+}

@@ -1,0 +1,147 @@
+import { type LineStyle, visible, visibleName } from "../render/style.ts";
+import type { Chat } from "./chat.ts";
+import { queuedText } from "./chat-tasks.ts";
+import { layoutDraft } from "./draft.ts";
+import { clipped, type Entry } from "./entry.ts";
+import { type Status, statusLine } from "./status-line.ts";
+
+/** What the chat shows at one moment. Lines are painted, and fit the terminal. */
+export interface Screen {
+  readonly entries: readonly Entry[];
+  /** What is not finished yet. */
+  readonly live: readonly string[];
+  /** The open question with its menu, or the list of sessions. */
+  readonly question: readonly string[];
+  /** The messages that wait, and what was typed beside a question. */
+  readonly queue: readonly string[];
+  /** The turn that runs; undefined between turns. */
+  readonly activity: Activity | undefined;
+  readonly status: string;
+  readonly input: Input;
+}
+
+/** The turn of the agent. */
+export interface Activity {
+  /** When it began, on the clock of `performance.now`. */
+  readonly startedAt: number;
+  readonly tokens: bigint;
+  /** What is happening beside the work, such as a retried request. */
+  readonly notice: string;
+}
+
+/** The line that the user writes in, on as many lines as it needs. */
+export interface Input {
+  readonly lines: readonly string[];
+  /** The position of the cursor in `lines`; undefined while no text is written. */
+  readonly cursor: { readonly row: number; readonly column: number } | undefined;
+}
+
+/** Maximum number of waiting messages that are shown. */
+const MAX_QUEUE = 4;
+
+/** The size of the terminal. */
+export interface ScreenSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** Returns what a chat shows on a terminal of some size. Everything below the entries together is lower than the terminal. */
+export function screenOf(chat: Chat, status: Status, { columns, rows }: ScreenSize, style: LineStyle): Screen {
+  const { entries, tasks } = chat;
+  if (chat.left !== "not") return { ...EMPTY_SCREEN, entries };
+  const input = inputOf(chat, Math.max(3, Math.floor(rows / 2)), columns, style);
+  const queue = queueLines(chat, style);
+  const question = chat.picker
+    ? chat.picker.lines(rows - 6)
+    : chat.asking.draw(rows - input.lines.length - queue.length, style);
+  const activity = activityOf(chat);
+  const free = rows - 3 - input.lines.length - queue.length - question.length - (activity ? 1 : 0);
+  const live = [tasks.conversation, ...(tasks.command ? [tasks.command] : [])].flatMap(({ view, scrollback }) => [
+    ...scrollback.live(view.snapshot(), style),
+    ...view
+      .snapshot()
+      .unsent.flatMap(({ parts }) =>
+        parts
+          .slice(0, 1)
+          .flatMap(({ content }) =>
+            content.case === "text"
+              ? [style.paint("dim", `> ${visibleName(content.value).slice(0, columns - 3)}`)]
+              : [],
+          ),
+      ),
+  ]);
+  return {
+    entries,
+    live: free > 0 ? live.slice(-free) : [],
+    question,
+    queue,
+    activity,
+    status: style.paint("dim", statusLine(status, columns - 1)),
+    input,
+  };
+}
+
+/** The screen of a chat that is over. */
+export const EMPTY_SCREEN: Screen = {
+  entries: [],
+  live: [],
+  question: [],
+  queue: [],
+  activity: undefined,
+  status: "",
+  input: { lines: [], cursor: undefined },
+};
+
+function activityOf({ asking, tasks, turn }: Chat): Activity | undefined {
+  if (turn.startedAt === undefined || asking.call) return undefined;
+  const { notice, lost } = tasks.current;
+  const text = turn.isCanceling ? "canceling" : (notice?.text ?? (lost ? "the connection is lost" : ""));
+  return { startedAt: turn.startedAt, tokens: turn.tokens, notice: visibleName(text) };
+}
+
+function queueLines({ tasks, waiting, asking, composer }: Chat, { paint, columns }: LineStyle): string[] {
+  const texts = [...tasks.queued.map(queuedText), ...waiting.map(({ text }) => text)];
+  const shown = texts.slice(0, MAX_QUEUE).map((text) => `· queued: ${oneLineOf(text)}`);
+  const more = texts.length > MAX_QUEUE ? [`· ${texts.length - MAX_QUEUE} more are queued`] : [];
+  const hint = texts.length > 0 && !asking.call ? ["  (Up takes the last one back)"] : [];
+  const kept =
+    asking.call && composer.draft.text !== "" ? [`· kept for your next message: ${composer.draft.text}`] : [];
+  return [...shown, ...more, ...hint, ...kept, ...completions(composer.candidates)].flatMap((line) =>
+    clipped(paint("dim", oneLineOf(line)), columns),
+  );
+}
+
+function completions(candidates: readonly string[]): string[] {
+  return candidates.length === 0
+    ? []
+    : [`  ${candidates.map((each) => /\S+\s*$/.exec(each)?.[0].trim() ?? each).join("  ")}`];
+}
+
+function oneLineOf(text: string): string {
+  return visibleName(text);
+}
+
+function inputOf(chat: Chat, maxLines: number, columns: number, style: LineStyle): Input {
+  const { asking, composer, picker } = chat;
+  const { paint } = style;
+  if (picker) return { lines: [paint("dim", "Enter continues it, Esc goes back")], cursor: undefined };
+  if (composer.search) {
+    const { query } = composer.search;
+    const line = `search: ${query}`;
+    const found = clipped(paint("dim", oneLineOf(composer.found)), columns).slice(0, 3);
+    return { lines: [...found, line], cursor: { row: found.length, column: line.length } };
+  }
+  if (asking.call && !asking.isInWords)
+    return { lines: [paint("prompt", asking.prompt)], cursor: { row: 0, column: asking.prompt.length } };
+  const prompt = asking.isInWords ? asking.prompt : "> ";
+  const { text, cursor } = asking.isInWords ? asking.words.draft : composer.draft;
+  const layout = layoutDraft(
+    { text: visible(text) === text ? text : visibleName(text), cursor },
+    columns - prompt.length - 1,
+  );
+  const first = Math.max(0, Math.min(layout.row - maxLines + 1, layout.lines.length - maxLines));
+  const lines = layout.lines
+    .map((line, index) => `${index === 0 ? paint("prompt", prompt) : " ".repeat(prompt.length)}${line}`)
+    .slice(first, first + maxLines);
+  return { lines, cursor: { row: layout.row - first, column: prompt.length + layout.column } };
+}

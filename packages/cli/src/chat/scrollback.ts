@@ -1,0 +1,121 @@
+import type { TaskItem, TaskSnapshot } from "@devtool/client";
+import { isInterrupted, isTerminal, Role, TaskState, type ToolCall } from "@devtool/schema";
+import { type LineStyle, visible } from "../render/style.ts";
+import { partLines } from "../render/transcript.ts";
+import { callEntry, clipped, type Entry, entryOf, isFinished, runningLines, textLines } from "./entry.ts";
+import { settledLength } from "./markdown.ts";
+
+/**
+ * Divides a growing task into what is finished, which is printed once, and what is still changing.
+ */
+export class Scrollback {
+  /** The number of items that were printed. */
+  #items = 0;
+  /** The number of characters of the next item, a text, that were printed. */
+  #characters = 0;
+  /** The end of a turn that was printed last. */
+  #ended = "";
+  readonly #artifacts = new Set<string>();
+  /** The calls that were answered in this chat, which has printed the question and the answer. */
+  readonly #answered = new Set<string>();
+
+  /** Records that a call was answered in this chat. */
+  noteAnswer(toolCallId: string): void {
+    this.#answered.add(toolCallId);
+  }
+
+  /** Returns the entries to print now, each once. */
+  advance(snapshot: TaskSnapshot, style: LineStyle): Entry[] {
+    const { items } = snapshot;
+    const entries: Entry[] = [];
+    for (let item = items[this.#items]; item; item = items[this.#items]) {
+      if (!isFinished(item, this.#items === items.length - 1, isAtRest(snapshot))) {
+        entries.push(...this.#settled(item, style));
+        break;
+      }
+      const entry = this.#restOf(item, style);
+      if (entry && entry.lines.length > 0) entries.push(entry);
+      this.#items++;
+      this.#characters = 0;
+    }
+    return isAtRest(snapshot) ? [...entries, ...this.#endOf(snapshot, style)] : entries;
+  }
+
+  /** Returns the lines of what is not finished: the end of a text, calls that run. */
+  live({ items }: TaskSnapshot, style: LineStyle): string[] {
+    return items.slice(this.#items).flatMap((item, index) => {
+      const { content } = item.part;
+      if (content.case === "toolCall") {
+        return content.value.confirmationRequest ? [] : runningLines(content.value, style);
+      }
+      if (content.case !== "text" || item.role === Role.USER) return entryOf(item, style)?.lines ?? [];
+      const printed = index === 0 ? this.#characters : 0;
+      return textLines(content.value.slice(printed), printed === 0 ? "first" : "later", style);
+    });
+  }
+
+  /** Returns the blocks of a growing text that further text cannot change. */
+  #settled({ key, part }: TaskItem, style: LineStyle): Entry[] {
+    if (part.content.case !== "text") return [];
+    const rest = part.content.value.slice(this.#characters);
+    const length = settledLength(rest);
+    if (length === 0) return [];
+    const lines = textLines(rest.slice(0, length), this.#characters === 0 ? "first" : "later", style);
+    this.#characters += length;
+    return [{ key: `${key}/${this.#characters}`, lines }];
+  }
+
+  #restOf(item: TaskItem, style: LineStyle): Entry | undefined {
+    const { content } = item.part;
+    if (content.case === "confirmation" && this.#answered.has(content.value.toolCallId)) return undefined;
+    if (content.case === "toolCall" && this.#answered.has(content.value.toolCallId)) {
+      return callEntry(item.key, withoutDiff(content.value), style);
+    }
+    if (this.#characters === 0 || content.case !== "text") return entryOf(item, style);
+    return { key: item.key, lines: textLines(content.value.slice(this.#characters), "later", style) };
+  }
+
+  /** Returns the results and the reason of the end of a turn. */
+  #endOf({ task, items }: TaskSnapshot, { paint, columns }: LineStyle): Entry[] {
+    const reason = reasonOf(task.state, task.error || task.stateText);
+    const ended = `${task.id}/end/${items.length}/${task.artifacts.length}/${reason}`;
+    if (ended === this.#ended) return [];
+    this.#ended = ended;
+    const artifacts = task.artifacts.filter(({ artifactId }) => !this.#artifacts.has(artifactId));
+    const lines = artifacts.flatMap(({ artifactId, name, parts }) => {
+      this.#artifacts.add(artifactId);
+      const title = clipped(paint("dim", `· artifact: ${visible(name || artifactId)}`), columns);
+      return [...title, ...partLines(parts).flatMap((line) => clipped(`    ${line}`, columns))];
+    });
+    if (reason !== "") lines.push(...clipped(paint(lookOf(task.state), reason), columns));
+    return lines.length === 0 ? [] : [{ key: ended, lines }];
+  }
+}
+
+/** Returns a call without the diff that its question has shown. */
+function withoutDiff(call: ToolCall): ToolCall {
+  const isDiff = call.result.case === "output" && call.result.value.result.case === "diff";
+  return isDiff ? { ...call, result: { case: undefined } } : call;
+}
+
+function isAtRest({ task: { state } }: TaskSnapshot): boolean {
+  return isTerminal(state) || isInterrupted(state);
+}
+
+function lookOf(state: TaskState): "bad" | "dim" {
+  return state === TaskState.FAILED || state === TaskState.REJECTED ? "bad" : "dim";
+}
+
+function reasonOf(state: TaskState, text: string): string {
+  const reason = text === "" ? "" : `: ${visible(text)}`;
+  switch (state) {
+    case TaskState.FAILED:
+      return `failed${reason}`;
+    case TaskState.REJECTED:
+      return `rejected${reason}`;
+    case TaskState.CANCELED:
+      return `canceled${reason}`;
+    default:
+      return text === "" ? "" : `· ${visible(text)}`;
+  }
+}

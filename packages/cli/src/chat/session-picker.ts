@@ -1,0 +1,85 @@
+import { createSessionList, type DevtoolClient, type SessionList } from "@devtool/client";
+import { TaskState, type TaskSummary } from "@devtool/schema";
+import { visibleName } from "../render/style.ts";
+import { shortTaskId } from "../task-id.ts";
+import type { Intent } from "./intent.ts";
+
+/** Maximum number of sessions to choose from. */
+const MAX_SESSIONS = 30;
+
+/** Options of `SessionPicker`. */
+export interface SessionPickerOptions {
+  readonly client: DevtoolClient;
+  /** The directory whose sessions are shown. Empty: all. */
+  readonly workspace: string;
+  readonly onChange: () => void;
+  readonly onProblem: (reason: unknown) => void;
+  /** Receives the id of the chosen task; undefined when none was chosen. */
+  readonly onChosen: (taskId: string | undefined) => void;
+}
+
+/** Lets the user choose one of the earlier conversations. */
+export class SessionPicker {
+  readonly #list: SessionList;
+  readonly #options: SessionPickerOptions;
+  readonly #reading = new AbortController();
+  /** The id of the session that is marked. Empty: the first. */
+  #marked = "";
+
+  constructor(options: SessionPickerOptions) {
+    const { client, workspace, onChange, onProblem } = options;
+    this.#options = options;
+    const filter = workspace === "" ? {} : { workspacePath: workspace };
+    this.#list = createSessionList(client, { filter, pageSize: MAX_SESSIONS });
+    this.#list.subscribe(onChange);
+    this.#list.follow(this.#reading.signal).catch((reason: unknown) => {
+      onProblem(reason);
+      this.#choose(undefined);
+    });
+  }
+
+  /** Returns the lines of the list, at most `maxLines`, around the marked one. */
+  lines(maxLines: number): string[] {
+    const { isLoaded } = this.#list.snapshot();
+    const [sessions, index] = [this.#sessions, this.#index];
+    if (sessions.length === 0) return [isLoaded ? "  there are no conversations here" : "  …"];
+    const from = Math.max(0, Math.min(index - Math.floor(maxLines / 2), sessions.length - maxLines));
+    return sessions
+      .slice(from, from + maxLines)
+      .map((session, at) => `${from + at === index ? "❯" : " "} ${sessionLine(session)}`);
+  }
+
+  /** Handles a key. */
+  take(intent: Intent): void {
+    const [sessions, index] = [this.#sessions, this.#index];
+    if (intent.case === "escape") this.#choose(undefined);
+    else if (intent.case === "submit") this.#choose(sessions[index]?.id);
+    else if (intent.case === "up") this.#marked = sessions[index - 1]?.id ?? this.#marked;
+    else if (intent.case === "down") this.#marked = sessions[index + 1]?.id ?? this.#marked;
+    this.#options.onChange();
+  }
+
+  /** The position of the marked session. */
+  get #index(): number {
+    return Math.max(
+      0,
+      this.#sessions.findIndex(({ id }) => id === this.#marked),
+    );
+  }
+
+  get #sessions(): readonly TaskSummary[] {
+    return this.#list.snapshot().sessions;
+  }
+
+  #choose(taskId: string | undefined): void {
+    if (this.#reading.signal.aborted) return;
+    this.#reading.abort();
+    this.#options.onChosen(taskId);
+  }
+}
+
+/** Returns a session in a line: its short id, its state and its title. */
+function sessionLine({ id, title, lastEvent }: TaskSummary): string {
+  const state = TaskState[lastEvent?.state ?? TaskState.UNSPECIFIED].toLowerCase().replaceAll("_", "-");
+  return `${visibleName(shortTaskId(id))}  ${state.padEnd(14)}  ${visibleName(title)}`;
+}

@@ -1,0 +1,57 @@
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { oneLine } from "@devtool/schema";
+import stringWidth from "string-width";
+
+/** What the status line says. Empty fields are left out. */
+export interface Status {
+  readonly mode: string;
+  readonly model: string;
+  readonly agent: string;
+  readonly workspace: string;
+  readonly branch: string;
+  /** Size of the last request to the model in tokens. 0 if unknown. */
+  readonly contextTokens: bigint;
+}
+
+/** Returns the status in one line of at most `columns` columns. What does not fit is left out, the mode and the model last. */
+export function statusLine({ mode, model, agent, workspace, branch, contextTokens }: Status, columns: number): string {
+  const home = homedir();
+  const place = workspace.startsWith(`${home}/`) ? `~${workspace.slice(home.length)}` : workspace;
+  const context = contextTokens === 0n ? "" : `context ${shortCount(contextTokens)}`;
+  // The most important first, and in which place each stands.
+  const parts = [mode, model, context, place, branch && `⎇ ${oneLine(branch)}`, agent].map((part) => oneLine(part));
+  const order = [5, 1, 3, 4, 0, 2];
+  for (let kept = parts.length; kept > 0; kept--) {
+    const line = order.flatMap((index) => (index < kept && parts[index] ? [parts[index]] : [])).join(" · ");
+    if (stringWidth(line) <= columns) return line;
+  }
+  return "";
+}
+
+/** Returns a number in a few characters: `950`, `1.2k`, `3.4M`. */
+export function shortCount(count: bigint): string {
+  const number = Number(count);
+  if (number < 1000) return String(number);
+  return number < 1_000_000 ? `${(number / 1000).toFixed(1)}k` : `${(number / 1_000_000).toFixed(1)}M`;
+}
+
+/** Returns the branch that is checked out in a directory or above it; empty if there is none. */
+export async function gitBranch(directory: string): Promise<string> {
+  const git = join(directory, ".git");
+  const head = (await read(join(git, "HEAD"))) ?? (await headOfWorktree(directory, git));
+  if (head === undefined) return dirname(directory) === directory ? "" : gitBranch(dirname(directory));
+  const [, branch = ""] = /^ref: refs\/heads\/(.+)$/m.exec(head) ?? [];
+  return branch || head.trim().slice(0, 8);
+}
+
+/** A worktree has a file in place of the directory, which says where that is. */
+async function headOfWorktree(directory: string, git: string): Promise<string | undefined> {
+  const [, place] = /^gitdir: (.+)$/m.exec((await read(git)) ?? "") ?? [];
+  return place === undefined ? undefined : read(join(resolve(directory, place), "HEAD"));
+}
+
+async function read(path: string): Promise<string | undefined> {
+  return readFile(path, "utf8").catch(() => undefined);
+}

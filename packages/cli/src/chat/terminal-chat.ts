@@ -1,0 +1,182 @@
+import { realpathSync } from "node:fs";
+import { join } from "node:path";
+import type { ChatDependencies } from "../chat-options.ts";
+import { completeCommand } from "../completion.ts";
+import { defaultDataDirectory } from "../discovery.ts";
+import { ArgumentsEditor } from "../edit-arguments.ts";
+import { editText } from "../editor.ts";
+import { userMessage } from "../error-text.ts";
+import { ExitCode } from "../exit-code.ts";
+import { firstTask } from "../first-task.ts";
+import { headline } from "../headline.ts";
+import { writeLine } from "../io.ts";
+import { type LineStyle, paintFor, visible } from "../render/style.ts";
+import { shortTaskId } from "../task-id.ts";
+import { Terminal } from "../terminal/terminal.ts";
+import { automaticApprover } from "./automatic-approver.ts";
+import { Chat } from "./chat.ts";
+import { ChatStatus } from "./chat-status.ts";
+import { ChatTasks } from "./chat-tasks.ts";
+import { clipped } from "./entry.ts";
+import { InkTerminal } from "./ink-terminal.tsx";
+import { type InputHistory, readInputHistory } from "./input-history.ts";
+import { nextMode, runLocal } from "./local-actions.ts";
+import { LOCAL_COMMANDS } from "./local-command.ts";
+import { completePath, mentionBefore } from "./mention.ts";
+import { EMPTY_SCREEN, type Screen, type ScreenSize, screenOf } from "./screen.ts";
+import { ScreenStore } from "./screen-store.ts";
+
+/** Chats at a terminal that can move its cursor. Returns the exit code of the command. */
+export async function terminalChat(options: ChatDependencies): Promise<number> {
+  const { data = defaultDataDirectory(options.io.env) } = options.options;
+  const problems: string[] = [];
+  const history = await readInputHistory(join(data, "chat-history.jsonl")).catch((reason: unknown) => {
+    problems.push(userMessage(reason));
+    return NO_HISTORY;
+  });
+  return new TerminalChat(options, history).run(problems);
+}
+
+const NO_HISTORY: InputHistory = { messages: [], add: () => Promise.resolve() };
+const WELCOME = "Type a message. /help lists keys and commands, Tab completes them, Esc interrupts, /quit leaves.";
+const NEVER: AbortSignal = new AbortController().signal;
+
+/** A chat, its terminal, and the server at the other end. */
+class TerminalChat {
+  readonly #options: ChatDependencies;
+  readonly #terminal: Terminal;
+  readonly #store: ScreenStore;
+  readonly #ink: InkTerminal;
+  readonly #tasks: ChatTasks;
+  readonly #chat: Chat;
+  readonly #status: ChatStatus;
+  /** The workspace on this machine; undefined if it is on another one. */
+  readonly #workspace: string | undefined;
+  readonly #left = Promise.withResolvers<void>();
+  /** The question that the terminal draws, or has drawn. */
+  #drawing: unknown;
+
+  constructor(options: ChatDependencies, history: InputHistory) {
+    const { connection, io } = options;
+    const { client, address } = connection;
+    this.#options = options;
+    this.#workspace = address.info && realPath(options.options.workspace ?? address.info.workspace);
+    this.#terminal = new Terminal(io);
+    this.#store = new ScreenStore({ draw: () => this.#draw(), first: EMPTY_SCREEN });
+    this.#ink = new InkTerminal(this.#terminal, this.#store, io, this.#style.paint);
+    const operatorMode = address.info?.approvalMode;
+    const onChange = this.#store.change;
+    const onProblem = (reason: unknown): void => this.#chat.tellProblem(reason);
+    this.#tasks = new ChatTasks({ client, session: options.options, operatorMode, onChange, onProblem });
+    this.#status = new ChatStatus(this.#tasks, address, onChange);
+    const actions = {
+      client,
+      workspace: this.#workspace ?? "",
+      operatorMode,
+      write: (sequence: string) => void this.#terminal.out.write(sequence),
+      clearScreen: () => this.#ink.clear(),
+      onChange,
+    };
+    const edits = new ArgumentsEditor(io);
+    this.#chat = new Chat({
+      tasks: this.#tasks,
+      history,
+      timers: { after: startTimer },
+      approve: automaticApprover(options.options, io, (text) => this.#chat.tell(text)),
+      workspace: this.#workspace,
+      style: () => this.#style,
+      isServerGone: connection.isWaiting,
+      edit: (text, name) => this.#ink.lend(() => editText(text, name, io)),
+      editArguments: (call) => this.#ink.lend(() => edits.edit(call)),
+      complete: (before) => this.#complete(before),
+      runLocal: (command) => runLocal(this.#chat, command, actions),
+      nextMode: () => nextMode(this.#chat, operatorMode),
+      onChange,
+    });
+  }
+
+  /** Chats until the user leaves. Returns the exit code of the command. */
+  async run(problems: readonly string[]): Promise<number> {
+    const { connection, options, io, onNotice } = this.#options;
+    const chat = this.#chat;
+    using _held = this.#terminal.hold();
+    this.#terminal.listen((input) => chat.take(input));
+    const stop = io.onInterrupt(() => chat.interrupt());
+    onNotice((text) => chat.tell(text));
+    const { paint, columns } = this.#style;
+    const lines = [headline(connection.address, options), WELCOME].flatMap((line) => clipped(visible(line), columns));
+    chat.tellLines(lines.map((line) => paint("dim", line)));
+    for (const problem of problems) chat.tell(problem);
+    try {
+      const listing = this.#tasks.listCommands(NEVER).then(this.#store.change);
+      const taskId = await firstTask(connection.client, { ...options, workspace: this.#workspace }, NEVER);
+      if (taskId !== undefined) chat.continue(taskId);
+      await Promise.all([listing, this.#left.promise]);
+      return chat.left === "during a turn" ? ExitCode.CANCELED : ExitCode.OK;
+    } finally {
+      stop();
+      await this.#ink.end();
+      this.#tasks.close();
+      this.#tellHowToContinue();
+    }
+  }
+
+  #tellHowToContinue(): void {
+    const { id } = this.#tasks.conversation.view.snapshot().task;
+    const { paint } = this.#style;
+    const { stdout } = this.#options.io;
+    if (id !== "") writeLine(stdout, paint("dim", `· continue with: devtool chat --task ${visible(shortTaskId(id))}`));
+  }
+
+  /** Takes over what happened, and returns what is shown now. */
+  #draw(): Screen {
+    const chat = this.#chat;
+    chat.refresh();
+    if (chat.left !== "not") this.#left.resolve();
+    const screen = screenOf(chat, this.#status.now(this.#workspace), this.#size, this.#style);
+    const { call, keys } = chat.asking;
+    const drawing = keys.isDrawn ? undefined : call;
+    if (drawing !== undefined && drawing !== this.#drawing) {
+      void this.#ink.whenDrawn(() => {
+        this.#drawing = undefined;
+        if (chat.asking.call === call) keys.drawn();
+      });
+    }
+    this.#drawing = drawing;
+    return screen;
+  }
+
+  async #complete(before: string): Promise<readonly string[]> {
+    const path = mentionBefore(before);
+    if (path === undefined) return completeCommand(before, this.#tasks.commands, LOCAL_NAMES)[0];
+    const found = this.#workspace === undefined ? [] : await completePath(this.#workspace, path);
+    return found.map((each) => `${before.slice(0, before.length - path.length)}${each}`);
+  }
+
+  get #style(): LineStyle {
+    return { paint: paintFor(this.#options.io), columns: this.#size.columns };
+  }
+
+  get #size(): ScreenSize {
+    const { stdout } = this.#options.io;
+    const columns = "columns" in stdout && typeof stdout.columns === "number" ? stdout.columns : 0;
+    const rows = "rows" in stdout && typeof stdout.rows === "number" ? stdout.rows : 0;
+    return { columns: columns || 80, rows: rows || 24 };
+  }
+}
+
+const LOCAL_NAMES: readonly string[] = LOCAL_COMMANDS.map(({ name }) => name);
+
+function startTimer(ms: number, callback: () => void): () => void {
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
+}
+
+/** Returns the real path of a directory, which is how servers name workspaces; the path itself if it does not exist. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}

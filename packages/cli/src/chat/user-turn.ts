@@ -1,0 +1,49 @@
+import type { ChatTasks } from "./chat-tasks.ts";
+
+/** The turn of the agent that the user waits for: since when it runs, and what it has used. */
+export class UserTurn {
+  /** Whether the turn is being canceled. */
+  isCanceling = false;
+  /** When the turn began, on the clock of `performance.now`; undefined between turns. */
+  startedAt: number | undefined;
+  readonly #tasks: ChatTasks;
+  #usedBefore = 0n;
+
+  constructor(tasks: ChatTasks) {
+    this.#tasks = tasks;
+  }
+
+  /** The tokens that the turn has used so far. */
+  get tokens(): bigint {
+    return this.#used - this.#usedBefore;
+  }
+
+  /** Takes over whether the agent works. */
+  update(): void {
+    if (!this.#tasks.isWorking) {
+      this.startedAt = undefined;
+    } else if (this.startedAt === undefined) {
+      this.startedAt = performance.now();
+      this.#usedBefore = this.#used;
+    }
+  }
+
+  /** Cancels the turn. Returns what to tell the user; empty if the task itself tells it. */
+  async cancel(isServerGone: boolean): Promise<string> {
+    this.isCanceling = true;
+    try {
+      if (isServerGone) {
+        this.#tasks.abandon();
+        return "not canceled: the server is not running; it will have the task when it starts again";
+      }
+      return (await this.#tasks.cancel()) ? "" : "canceled";
+    } finally {
+      this.isCanceling = false;
+    }
+  }
+
+  get #used(): bigint {
+    const { usage } = this.#tasks.current.task;
+    return (usage?.inputTokens ?? 0n) + (usage?.outputTokens ?? 0n);
+  }
+}

@@ -1,0 +1,57 @@
+import type { AskedToolCall } from "@devtool/client";
+import {
+  type ConfirmationRequest,
+  OPTION_CANCEL,
+  OPTION_MODIFY_ARGUMENTS,
+  OPTION_MODIFY_WITH_EDITOR,
+  OPTION_PROCEED_ONCE,
+  OPTION_PROCEED_WITHOUT_SANDBOX,
+  oneLine,
+} from "@devtool/schema";
+
+/** A line of the menu below a question. */
+export interface Choice {
+  readonly key: string;
+  /** The id of the option. */
+  readonly id: string;
+  readonly label: string;
+  /** What the user edits first. */
+  readonly edits?: "file" | "arguments";
+}
+
+/** Writes the file as the user edited it, without another question. Not an option of the call. */
+const EDIT_FIRST = "Edit first";
+
+/** Returns the options of a call; also those of editing a proposed file and the arguments, before the last, which declines. */
+export function choicesFor({ options, details }: ConfirmationRequest, { argumentsEditable }: AskedToolCall): Choice[] {
+  const offered = options.map(
+    ({ id, name, description }, index): Choice => ({
+      key: KEYS.get(id) ?? String(index + 1),
+      id,
+      label: oneLine(description === undefined ? name : `${name}: ${description}`),
+      ...(id === OPTION_MODIFY_WITH_EDITOR && { edits: "file" }),
+    }),
+  );
+  const file: Choice = { key: "e", id: OPTION_PROCEED_ONCE, label: EDIT_FIRST, edits: "file" };
+  const args: Choice = { key: "c", id: OPTION_MODIFY_ARGUMENTS, label: "Change the arguments", edits: "arguments" };
+  const isFile = details.case === "fileEditDetails";
+  const added = [...(isFile ? [file] : []), ...(argumentsEditable ? [args] : [])];
+  return [...offered.slice(0, -1), ...added, ...offered.slice(-1)];
+}
+
+const KEYS: ReadonlyMap<string, string> = new Map([
+  [OPTION_PROCEED_ONCE, "y"],
+  ["proceed_always", "a"],
+  ["proceed_always_tool", "t"],
+  ["proceed_always_server", "s"],
+  ["proceed_always_and_save", "p"],
+  ["proceed_for_task", "a"],
+  [OPTION_PROCEED_WITHOUT_SANDBOX, "w"],
+  [OPTION_MODIFY_WITH_EDITOR, "m"],
+  [OPTION_CANCEL, "n"],
+]);
+
+/** Finds the choice that a text names: by its key, or by the id of its option. */
+export function findChoice(choices: readonly Choice[], text: string): Choice | undefined {
+  return choices.find(({ key, id, label }) => text === key || (text === id && label !== EDIT_FIRST));
+}

@@ -1,0 +1,40 @@
+import type { DevtoolClient } from "@devtool/client";
+import { findTaskId } from "./task-id.ts";
+
+/** Number of tasks among which the last conversation is looked for: slash commands are tasks as well. */
+const LOOKED_AT = 20;
+
+/** How the command line names the task that a chat continues. */
+export interface FirstTaskOptions {
+  /** The task's id, or the beginning of it. */
+  readonly task?: string;
+  /** Whether to continue the last conversation in the workspace. */
+  readonly continue?: true;
+  /** The directory of the conversation. Default: any. */
+  readonly workspace?: string | undefined;
+}
+
+/** Returns the id of the task that a chat continues; undefined for a new conversation. Throws when there is no such task. */
+export async function firstTask(
+  client: DevtoolClient,
+  options: FirstTaskOptions,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (options.task !== undefined) return findTaskId(client, options.task, signal);
+  return options.continue ? lastConversation(client, options.workspace ?? "", signal) : undefined;
+}
+
+/**
+ * Returns the id of the last conversation in a workspace.
+ *
+ * @param workspacePath empty: in any
+ * Throws when there is none.
+ */
+async function lastConversation(client: DevtoolClient, workspacePath: string, signal: AbortSignal): Promise<string> {
+  const { tasks } = await client.tasks.listTasks({ workspacePath, pageSize: LOOKED_AT }, { signal });
+  for (const { id } of tasks) {
+    const { task } = await client.tasks.getTask({ taskId: id }, { signal });
+    if (task && !task.command) return id;
+  }
+  throw new Error(`there is no conversation to continue${workspacePath === "" ? "" : ` in "${workspacePath}"`}`);
+}
