@@ -144,6 +144,11 @@ describe("the house", () => {
       rule: "packages",
     },
     {
+      what: "a server that imports the console, even late",
+      file: file("assembly/x.ts", 'const a = await import("@devtool/console");'),
+      rule: "packages",
+    },
+    {
       what: "a server that imports the client",
       file: file("handler/x.ts", 'import { a } from "@devtool/client";'),
       rule: "packages",

@@ -8,6 +8,7 @@ import { readConfig, runProgram } from "@devtool/cli/testing";
 import {
   AgentConfigSchema,
   AuthenticationConfigSchema,
+  ConsoleConfigSchema,
   JwtConfigSchema,
   McpHttpSchema,
   McpServerSchema,
@@ -49,8 +50,9 @@ describe("docs/configuration.md", () => {
       ...names(JwtConfigSchema, "authentication.jwt."),
       ...names(TlsConfigSchema, "tls."),
       ...names(StoreConfigSchema, "store."),
+      ...names(ConsoleConfigSchema, "console."),
     ];
-    const tables = new Set(["agents", "model", "mcp_servers", "authentication", "authentication.jwt", "tls", "store"]);
+    const tables = new Set(["agents", "model", "mcp_servers", "authentication", "authentication.jwt", "tls", "store", "console"]);
     for (const name of fields.filter((field) => !tables.has(field))) expect(text).toContain(`\`${name}\``);
     for (const name of [...names(McpStdioSchema, ""), ...names(McpHttpSchema, "")])
       expect(text).toContain(`\`${name}\``);

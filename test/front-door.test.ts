@@ -81,6 +81,7 @@ describe("the front door (S5)", () => {
         "/devtool.v1alpha.SlashCommandService/RunSlashCommand",
         "/devtool.v1alpha.PushService/SetPushConfig",
         "/devtool.v1alpha.AuditService/ReadAudit",
+        "/devtool.v1alpha.AgentListService/ListAgents",
         "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
       ]),
     );

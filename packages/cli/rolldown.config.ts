@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { defineConfig } from "rolldown";
+import { consoleFiles } from "./console-files.ts";
 import { thirdPartyLicenses } from "./third-party-licenses.ts";
 
 // The command comes as few files, since a start is mostly the finding and reading of modules. What only some runs need is
@@ -18,5 +19,9 @@ export default defineConfig({
     alias: { standardwebhooks: join(import.meta.dirname, "no-webhooks.ts") },
   },
   output: { dir: "dist", cleanDir: true, sourcemap: true },
-  plugins: [thirdPartyLicenses("THIRD-PARTY-LICENSES.txt")],
+  plugins: [
+    thirdPartyLicenses("THIRD-PARTY-LICENSES.txt"),
+    // With the licences of what is in them.
+    consoleFiles(join(import.meta.dirname, "../console/dist/page")),
+  ],
 });

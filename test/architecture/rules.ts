@@ -91,6 +91,8 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ],
   // Hooks render nothing of their own: neither the DOM nor a terminal.
   ["react", [/^@devtool\/(schema|client)$/, /^@bufbuild\/protobuf$/, /^@connectrpc\/connect$/, /^react$/]],
+  // The console is data for a server, which it does not know.
+  ["console", [/^node:/]],
   ...["fake-gemini", "fake-model"].map((name): [string, RegExp[]] => [
     name,
     [/^@devtool\/(coding-agent\/script|schema\/json|fake-model)$/, /^node:/],

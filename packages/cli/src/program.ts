@@ -56,7 +56,7 @@ function buildProgram(io: Io, done: Done): Command {
   program.commandsGroup("Use an agent:");
   for (const add of [addRun, addChat, addAcp, addSlashCommands, addTasks]) add(program, io, done);
   program.commandsGroup("Run a server:");
-  for (const add of [addServe, addTrust, addAudit, addStore, addPush, addDoctor]) add(program, io, done);
+  for (const add of [addServe, addConsole, addTrust, addAudit, addStore, addPush, addDoctor]) add(program, io, done);
   program.commandsGroup("Test:");
   addConformance(program, io, done);
   return program;
@@ -106,10 +106,25 @@ function addListenOptions(command: Command): void {
     .option("--require-extension", "reject clients that do not support the development-tool extension")
     .option("--push-target <host:port...>", "allow webhooks at this address although it is not public or not HTTPS")
     .optionsGroup("Access:")
+    .option("--no-console", "serve no console, the page for web browsers at /console")
     .option("--token-file <file>", "read the bearer token from a file of mode 0600 (default: generated)")
     .option("--rotate-token", "generate a new token; the previous one stops working")
     .option("--allow-host <host...>", "more accepted values of the Host header: name:port, or name for any port")
     .option("--allow-origin <origin...>", "accepted origins of web pages, such as https://app.example");
+}
+
+function addConsole(program: Command, io: Io, done: Done): void {
+  program
+    .command("console")
+    .description("Open the console in a web browser: all sessions of the server, and what waits for you")
+    .option("--url <url>", "server URL (default: the server running on this data directory)")
+    .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN, or the running server's)")
+    .option("--data <dir>", DATA_DIRECTORY)
+    .option("--label <text>", "name the browser, for the list of browsers that are let in")
+    .option("--no-open", "print the address only")
+    .option("--list", "list the browsers that are let in")
+    .addOption(new Option("--revoke <id>", "end the session of a browser").conflicts(["list"]))
+    .action(async (options) => done(await (await import("./command/console.ts")).openConsole(options, io)));
 }
 
 function addRun(program: Command, io: Io, done: Done): void {

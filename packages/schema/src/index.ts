@@ -146,6 +146,7 @@ export {
 export {
   AgentConfigSchema,
   ClientMcpServers,
+  ConsoleConfigSchema,
   type ModelConfig,
   ModelConfigSchema,
   SandboxKind,

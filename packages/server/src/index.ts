@@ -26,5 +26,6 @@ export type {
   ServerOptions,
   ServerSettings,
 } from "./server-options.ts";
+export type { StaticSite, StaticSiteFile } from "./static-site.ts";
 export { type AuditVerdict, verifyAudit } from "./store/audit-chain.ts";
 export { VERSION } from "./version.ts";

@@ -1,5 +1,6 @@
 import type { Agent } from "./agent/agent.ts";
 import type { Right } from "./handler/caller.ts";
+import type { StaticSite } from "./static-site.ts";
 import type { ServerStore } from "./store/task-store.ts";
 import type { JwtOptions } from "./transport/auth/jwt-authenticator.ts";
 import type { TlsOptions } from "./transport/http/sniffing-server.ts";
@@ -199,6 +200,12 @@ export interface ServerSettings {
    * port, without a path. Default: none.
    */
   readonly allowedOrigins?: readonly string[] | undefined;
+
+  /**
+   * Pages for web browsers, such as `await loadConsole()` of `@devtool/console`. With them, pages of the server's own
+   * origins may call it, and browsers are let in by one-time codes (`BrowserAccessService`). Default: none.
+   */
+  readonly site?: StaticSite | undefined;
 
   /** Options of A2A 1.0. */
   readonly a2a?: A2aOptions | undefined;

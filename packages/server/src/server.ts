@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Transport } from "@connectrpc/connect";
 import { defined } from "@devtool/schema/json";
@@ -9,6 +10,8 @@ import { serverRoutes } from "./assembly/routes.ts";
 import { ServedAgents } from "./assembly/served-agents.ts";
 import { openCore, type Place, type ServerCore } from "./assembly/server-core.ts";
 import { Code, DevtoolError } from "./errors.ts";
+import { createBrowserAccessHandler } from "./handler/browser-access-handler.ts";
+import { BrowserSessions } from "./handler/browser-sessions.ts";
 import { OPERATOR } from "./handler/caller.ts";
 import { errorLines, noticeLine } from "./operator-notice.ts";
 import { assertMountable, assertSafeExposure, normalizedPublicUrl } from "./server-access.ts";
@@ -86,6 +89,7 @@ export async function createServer(options: ServerOptions): Promise<DevtoolServe
       tls: options.tls,
       allowedHosts: options.allowedHosts ?? [],
       allowedOrigins: options.allowedOrigins ?? [],
+      ownPages: options.site !== undefined,
       limits: { ...limitsWithDefaults(options.limits), ...CONNECTION_TIMEOUTS },
       onError: errorReporter(options),
       publicUrl: publicUrlOption,
@@ -125,7 +129,7 @@ export async function createHandler(options: HandlerOptions): Promise<DevtoolHan
     publicUrl,
     ...running.answering,
     allowedHosts: options.allowedHosts ?? [],
-    allowedOrigins: options.allowedOrigins ?? [],
+    allowedOrigins: [...(options.allowedOrigins ?? []), ...(options.site ? [new URL(publicUrl).origin] : [])],
     onError: errorReporter(options),
     onPort: (port) => ports.add(port),
   });
@@ -159,7 +163,12 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
   const onError = errorReporter(options);
   const token = options.token ?? randomBytes(32).toString("base64url");
   const proofKey = randomBytes(PROOF_BYTES);
-  const authenticator = await createAuthenticator(token, authenticationFor(options), () => new Date());
+  const browsers = await browserSessionsFor(options);
+  const authenticator = await createAuthenticator(
+    token,
+    defined({ ...authenticationFor(options), browsers }),
+    () => new Date(),
+  );
   const shutdown = new AbortController();
   const core = await openCore(agents, options, {
     ...place,
@@ -180,6 +189,8 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
     a2a: options.a2a ?? {},
     extensionRequired: options.extensionRequired ?? false,
     security: cardSecurity(options),
+    site: options.site,
+    browsers: browsers && createBrowserAccessHandler(browsers),
     baseUrl: place.publicUrl,
     startedAt: new Date(),
     shutdown: shutdown.signal,
@@ -191,7 +202,16 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
   void core.notifications.notifier.start().catch(onError);
   const model = agents.default.model ?? "";
   const transport = (): Promise<Transport> => transportTo(core, { shutdown: shutdown.signal, onError });
+  shutdown.signal.addEventListener("abort", () => browsers?.[Symbol.dispose](), { once: true });
   return { core, answering: { routes, authenticator }, shutdown, token, proofKey, model, transport };
+}
+
+/** Opens the sessions of web browsers, where the server has pages for them. */
+async function browserSessionsFor({ site, dataDirectory }: ServerSettings): Promise<BrowserSessions | undefined> {
+  if (!site) return undefined;
+  const file = dataDirectory === undefined ? undefined : join(dataDirectory, "browser-sessions.json");
+  const sleep = (ms: number, signal: AbortSignal): Promise<void> => delay(ms, undefined, { signal, ref: false });
+  return BrowserSessions.open({ file, now: Date.now, sleep });
 }
 
 /**

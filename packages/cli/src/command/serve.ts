@@ -12,6 +12,7 @@ import { type AgentMakers, agentSpecs, choicesOf, loadAgents } from "../agent-mo
 import { agentOptions, describeModel, operatorConfig } from "../agent-options.ts";
 import { permissionPolicy } from "../agent-permission.ts";
 import { approvalModeOf } from "../approval-mode.ts";
+import { type ConsoleFlag, consoleOption } from "../console-option.ts";
 import { defaultDataDirectory, discoveryPath, removeDiscovery, writeDiscovery } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
@@ -24,7 +25,7 @@ import { storeOptions } from "../store-options.ts";
 import { assertUsableRoots } from "../usable-roots.ts";
 
 /** The options of `devtool serve`. */
-export interface ServeOptions extends ListenFlags {
+export interface ServeOptions extends ListenFlags, ConsoleFlag {
   readonly workspace?: string;
   readonly root?: readonly string[];
   readonly agent?: readonly string[];
@@ -47,12 +48,12 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   await using place = await dataPlace(options, io);
   const data = place.directory;
   await assertPrivateDirectory(data);
-  const { server, about, modelLine, keep } = await start(options, data, io);
+  const { server, about, modelLine, hasConsole, keep } = await start(options, data, io);
   await keep();
   const { url, token, proofKey, model } = server;
   const info = create(ServerInfoSchema, { ...about, url, token, proofKey, model, pid: process.pid });
   await writeDiscovery(data, info);
-  const welcome = { ...options, data, model, modelLine, publicUrl: server.publicUrl };
+  const welcome = { ...options, data, model, modelLine, publicUrl: server.publicUrl, hasConsole };
   writeLine(io.stdout, options.json ? toJsonString(ServerInfoSchema, info) : welcomeText(info, welcome, io));
   await untilStopped(io);
   await server.close();
@@ -80,6 +81,7 @@ interface Started {
   readonly about: MessageInitShape<typeof ServerInfoSchema>;
   /** The configured model with its API. Empty for the scripted model. */
   readonly modelLine: string;
+  readonly hasConsole: boolean;
   /** Stores a new token for the next start. */
   readonly keep: () => Promise<void>;
 }
@@ -96,6 +98,7 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
     ...(await agentOptions(operator, io, options.model)),
     ...(await listenOptions(options, operator)),
     ...storeOptions(options.store, operator),
+    ...(await consoleOption(options, operator, io)),
   };
   const specs = agentSpecs(options.agent, operator);
   const approvalMode = approvalModeOf(options.approvalMode) || configured.approvalMode || ApprovalMode.DEFAULT;
@@ -127,7 +130,13 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
     workspace,
     workspaceRoots,
   };
-  return { server, about, modelLine: describeModel(operator, io, options.model), keep };
+  return {
+    server,
+    about,
+    modelLine: describeModel(operator, io, options.model),
+    hasConsole: decided.site !== undefined,
+    keep,
+  };
 }
 
 /** Returns the server's token: the one of the token file, of the last start, or a new one. */
@@ -149,6 +158,7 @@ interface Welcome extends ServeOptions {
   /** The configured model with its API. Empty for the scripted model. */
   readonly modelLine: string;
   readonly publicUrl: string;
+  readonly hasConsole: boolean;
 }
 
 function welcomeText(info: ServerInfo, options: Welcome, io: Io): string {
@@ -158,7 +168,7 @@ function welcomeText(info: ServerInfo, options: Welcome, io: Io): string {
   return `devtool serves ${resolve(workspace ?? ".")}
 
   A2A 0.3, Connect, gRPC   ${publicUrl}${publicUrl === info.url ? "" : ` (listens at ${info.url})`}
-  agent card               ${publicUrl}/.well-known/agent-card.json
+  agent card               ${publicUrl}/.well-known/agent-card.json${options.hasConsole ? consoleLine(io) : ""}
   bearer token             in ${discoveryPath(data)}
   ${servedLine(info.agent, model, modelLine)}
 
@@ -177,6 +187,10 @@ function servedLine(agent: string, model: string, modelLine: string): string {
   if (modelLine.startsWith(`${model} (`)) return `model                    ${modelLine}`;
   const hint = "runs prompts as scripts; set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY for a model";
   return `model                    ${model}${model === "scripted" ? ` (${hint})` : ""}`;
+}
+
+function consoleLine({ env }: Io): string {
+  return `\n  console                  ${commandName(env)} console`;
 }
 
 function exampleFor(model: string): string {

@@ -1,4 +1,5 @@
-import type { HandlerContext } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { BrowserAccessService } from "@devtool/schema";
 import type { AgentCard as CardV1 } from "@devtool/schema/a2a-v1";
 import type { AgentCard } from "@devtool/schema/a2a-v03";
 import { addressedAgent } from "../handler/addressed-agent.ts";
@@ -31,6 +32,8 @@ export interface DialectOptions {
   readonly a2a: A2aOptions;
   /** The maximum size of a request in bytes. */
   readonly maxRequestBytes: number;
+  /** Lets web browsers in. Undefined on a server without pages for them. */
+  readonly browsers?: ServiceImpl<typeof BrowserAccessService> | undefined;
   /** Aborts when the server closes. */
   readonly shutdown: AbortSignal;
   readonly nextId: () => string;
@@ -79,7 +82,13 @@ export function dialectRoutes(options: DialectOptions): Route[] {
     ...ofDefaultAgent,
     ...geminiCliRoutes({ ...shared, geminiCli }),
     ...a2aV1.routes,
-    ...connectRoutes({ ...shared, a2a: a2aV1.service, queue: a2aV1.queue, sessions: createSessionService(handler) }),
+    ...connectRoutes({
+      ...shared,
+      browsers: options.browsers,
+      a2a: a2aV1.service,
+      queue: a2aV1.queue,
+      sessions: createSessionService(handler),
+    }),
   ];
 }
 

@@ -1,17 +1,22 @@
 import type { About } from "../agent/agent.ts";
 import type { SigningKeys } from "../push/signing-keys.ts";
+import type { StaticSite } from "../static-site.ts";
 import { cardRoutes } from "../transport/a2a-v1/card-routes.ts";
 import { agentCard } from "../transport/a2a-v03/card.ts";
 import type { SecurityOptions } from "../transport/auth/security-schemes.ts";
 import { healthRoutes } from "../transport/http/health.ts";
 import { JWKS_PATH, jwksRoutes } from "../transport/http/jwks.ts";
 import { type Route, routesBelow } from "../transport/http/route.ts";
+import { staticSiteRoutes } from "../transport/http/static-site.ts";
 import { VERSION } from "../version.ts";
 import { agentPath, type DialectOptions, dialectRoutes } from "./dialects.ts";
 
 /** Dependencies of `serverRoutes`. */
 export interface ServerRoutesOptions
-  extends Pick<DialectOptions, "handler" | "baseUrl" | "maxRequestBytes" | "a2a" | "shutdown" | "nextId" | "onError"> {
+  extends Pick<
+    DialectOptions,
+    "handler" | "browsers" | "baseUrl" | "maxRequestBytes" | "a2a" | "shutdown" | "nextId" | "onError"
+  > {
   /** Whether clients must use the extension (CARD-1). */
   readonly extensionRequired: boolean;
   /** Whether the server posts notifications. */
@@ -28,6 +33,8 @@ export interface ServerRoutesOptions
   readonly problem: () => Promise<string>;
   /** Returns the server's proof of its identity for a challenge. */
   readonly prove: (challenge: Uint8Array) => Uint8Array;
+  /** Pages for web browsers. Default: none. */
+  readonly site?: StaticSite | undefined;
   /** The ways to authenticate that agent cards list. */
   readonly security: SecurityOptions;
 }
@@ -51,6 +58,7 @@ export function serverRoutes(options: ServerRoutesOptions): Route[] {
   });
   return [
     ...healthRoutes({ problem: options.problem, prove: options.prove }),
+    ...(options.site ? staticSiteRoutes(options.site) : []),
     ...jwksRoutes(() => keys.publicKeys()),
     ...cardRoutes({ ...published, card }),
     ...agentCardRoutes,

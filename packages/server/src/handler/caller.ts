@@ -16,6 +16,8 @@ export interface Caller {
   /** Identifies the caller over all connections and credentials. Tasks belong to it. */
   readonly principal: string;
   readonly rights: ReadonlySet<Right>;
+  /** The id of the browser session that the caller uses. Default: other credentials. */
+  readonly browserSession?: string;
 }
 
 /** The operator, who holds the server's token and has all rights. */
@@ -29,12 +31,18 @@ export const ANONYMOUS: Caller = { principal: "anonymous", rights: NO_RIGHTS };
 /** The context key of the caller's rights. Default: none. */
 export const rightsKey: ContextKey<ReadonlySet<Right>> = createContextKey(NO_RIGHTS, { description: "rights" });
 
+/** The context key of the caller's browser session; empty for other credentials. */
+export const browserSessionKey: ContextKey<string> = createContextKey("", { description: "browser session" });
+
 /** The context key of the tenant that a call is made for; empty for none. Each tenant of a caller has tasks of its own. */
 export const tenantKey: ContextKey<string> = createContextKey("", { description: "tenant" });
 
 /** Creates the context values of a call with its caller and the caller's rights. */
-export function contextValuesFor({ principal, rights }: Caller): ContextValues {
-  return createContextValues().set(principalKey, principal).set(rightsKey, rights);
+export function contextValuesFor({ principal, rights, browserSession = "" }: Caller): ContextValues {
+  return createContextValues()
+    .set(principalKey, principal)
+    .set(rightsKey, rights)
+    .set(browserSessionKey, browserSession);
 }
 
 /**

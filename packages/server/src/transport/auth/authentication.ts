@@ -1,6 +1,8 @@
 import { hash, timingSafeEqual } from "node:crypto";
+import type { BrowserSessions } from "../../handler/browser-sessions.ts";
 import { ANONYMOUS, OPERATOR, type Right } from "../../handler/caller.ts";
 import { type Authenticator, bearerOf, firstOf } from "./authenticator.ts";
+import { createBrowserAuthenticator } from "./browser-authenticator.ts";
 import { createCertificateAuthenticator } from "./certificate-authenticator.ts";
 import type { JwtOptions } from "./jwt-authenticator.ts";
 
@@ -21,6 +23,13 @@ export interface AuthenticationOptions {
   readonly certificates?: { readonly rights: readonly Right[] };
 
   /**
+   * The sessions of web browsers.
+   *
+   * Default: there are none.
+   */
+  readonly browsers?: BrowserSessions;
+
+  /**
    * Whether requests without credentials are admitted, without any rights.
    *
    * Default: they are refused.
@@ -37,10 +46,11 @@ export interface AuthenticationOptions {
  */
 export async function createAuthenticator(
   token: string,
-  { jwt, certificates, anonymous = "refuse" }: AuthenticationOptions,
+  { jwt, certificates, browsers, anonymous = "refuse" }: AuthenticationOptions,
   now: () => Date,
 ): Promise<Authenticator> {
   const authenticators = [tokenAuthenticator(token)];
+  if (browsers) authenticators.push(createBrowserAuthenticator(browsers));
   // A token identifies the caller, a certificate often only the machine: tokens come first.
   if (jwt) authenticators.push((await import("./jwt-authenticator.ts")).createJwtAuthenticator(jwt, now));
   if (certificates) authenticators.push(createCertificateAuthenticator(new Set(certificates.rights)));

@@ -9,7 +9,14 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
-import { AgentListService, AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import {
+  AgentListService,
+  AuditService,
+  BrowserAccessService,
+  PushService,
+  SlashCommandService,
+  TaskService,
+} from "@devtool/schema";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import { SessionService } from "@devtool/schema/codex";
 import { type Caller, rightsKey } from "../../handler/caller.ts";
@@ -70,7 +77,7 @@ export function inProcessTransport(options: ConnectRoutesOptions, caller: Caller
 }
 
 function createRouter(options: ConnectRoutesOptions): ConnectRouter {
-  const { a2a, queue, maxRequestBytes, onError, shutdown } = options;
+  const { a2a, queue, browsers, maxRequestBytes, onError, shutdown } = options;
   const router = createConnectRouter({
     interceptors: [errorInterceptor(onError), refuseHttp1],
     requestGate: blameClient,
@@ -79,6 +86,10 @@ function createRouter(options: ConnectRoutesOptions): ConnectRouter {
     shutdownSignal: shutdown,
   });
   const services = registerServices(router, options);
+  if (browsers) {
+    services.push(BrowserAccessService);
+    router.service(BrowserAccessService, browsers, STRICT);
+  }
   if (a2a) {
     services.push(A2AService);
     router.service(A2AService, a2a);

@@ -1,4 +1,5 @@
 import type { ServiceImpl } from "@connectrpc/connect";
+import type { BrowserAccessService } from "@devtool/schema";
 import type { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import type { SessionService } from "@devtool/schema/codex";
 import type { RequestHandler } from "../../handler/request-handler.ts";
@@ -15,6 +16,9 @@ export interface ConnectRoutesOptions {
 
   /** Called with each error that is not the client's fault. */
   readonly onError: (reason: unknown) => void;
+
+  /** Lets web browsers in. Default: it is not served. */
+  readonly browsers?: ServiceImpl<typeof BrowserAccessService> | undefined;
 
   /** The service of A2A 1.0. Default: it is not served. */
   readonly a2a?: ServiceImpl<typeof A2AService>;

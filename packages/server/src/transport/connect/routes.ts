@@ -1,3 +1,6 @@
+import { BrowserAccessService } from "@devtool/schema";
+import { ANONYMOUS } from "../../handler/caller.ts";
+import { admit } from "../auth/admitted.ts";
 import { type Route, RPC_PATH } from "../http/route.ts";
 import type { ConnectRoutesOptions } from "./options.ts";
 
@@ -10,17 +13,27 @@ import type { ConnectRoutesOptions } from "./options.ts";
 export function connectRoutes(options: ConnectRoutesOptions): Route[] {
   let loading: Promise<Route["handle"]> | undefined;
   const load = async (): Promise<Route["handle"]> => (await import("./adapter.ts")).createAdapter(options);
-  return [
-    {
-      name: "connect",
-      access: "token",
-      matches: (_method, path) => RPC_PATH.test(path),
-      handle: async (request, response) => {
-        // A proxy speaks HTTP/1.1 to us. Without this header, nginx holds events back until its buffer is full.
-        if (request.httpVersionMajor === 1) response.setHeader("x-accel-buffering", "no");
-        loading ??= load();
-        return (await loading)(request, response);
-      },
+  const handle: Route["handle"] = async (request, response) => {
+    // A proxy speaks HTTP/1.1 to us. Without this header, nginx holds events back until its buffer is full.
+    if (request.httpVersionMajor === 1) response.setHeader("x-accel-buffering", "no");
+    loading ??= load();
+    return (await loading)(request, response);
+  };
+  const rpcs: Route = { name: "connect", access: "token", matches: (_method, path) => RPC_PATH.test(path), handle };
+  return options.browsers ? [redeemRoute(handle), rpcs] : [rpcs];
+}
+
+/** The one rpc without credentials: the code in the request is the credential. */
+function redeemRoute(handle: Route["handle"]): Route {
+  const { typeName, method } = BrowserAccessService;
+  const redeemPath = `/${typeName}/${method.redeemAccessCode.name}`;
+  return {
+    name: "redeem an access code",
+    access: "public",
+    matches: (_method, path) => path === redeemPath,
+    handle: (request, response) => {
+      admit(request, ANONYMOUS);
+      return handle(request, response);
     },
-  ];
+  };
 }

@@ -152,6 +152,7 @@ describe("the connections of a server", () => {
       port: 0,
       allowedHosts: [],
       allowedOrigins: [],
+      ownPages: false,
       limits: { ...CONNECTION_TIMEOUTS, maxConnections: 100, maxConcurrentStreams: 10, ...limits },
       onError: () => undefined,
     });

@@ -35,6 +35,9 @@ export interface ListenOptions {
   /** The accepted values of `Origin`: the web pages that may call the server. */
   readonly allowedOrigins: readonly string[];
 
+  /** Whether the server has pages of its own, which may call it from each of its addresses. */
+  readonly ownPages: boolean;
+
   /** The certificate of the server. Default: the server listens without TLS. */
   readonly tls?: TlsOptions;
 
@@ -139,11 +142,13 @@ function urlOf({ net }: SniffingServer, { host, tls }: ListenOptions): string {
 }
 
 function guardOptions(options: ListenOptions, authenticator: Authenticator, url: string): GuardOptions {
-  const { publicUrl, allowedHosts, allowedOrigins } = options;
-  const { host, port } = new URL(url);
+  const { publicUrl, allowedHosts, allowedOrigins, ownPages } = options;
+  const { host, port, protocol } = new URL(url);
   const own = [host, `127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
   // Some proxies pass the port of the public URL on, others do not: its name is accepted with any port.
   const published = publicUrl === undefined ? [] : [new URL(publicUrl).hostname];
   const hosts = new Set([...own, ...published, ...allowedHosts].map((name) => name.toLowerCase()));
-  return { authenticator, hosts, origins: new Set(allowedOrigins) };
+  const addresses = [...own.map((name) => `${protocol}//${name}`), ...(publicUrl === undefined ? [] : [publicUrl])];
+  const ownOrigins = ownPages ? addresses.map((address) => new URL(address).origin) : [];
+  return { authenticator, hosts, origins: new Set([...ownOrigins, ...allowedOrigins]) };
 }

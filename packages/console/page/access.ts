@@ -1,0 +1,40 @@
+import { createClient, type Transport } from "@connectrpc/connect";
+import { BrowserAccessService } from "@devtool/schema";
+
+/** Where this tab keeps its token. Other tabs, other ports and other programs do not have it. */
+const KEY = "devtool.token";
+
+/** The access of this tab to the server. */
+export type Access =
+  | { readonly case: "token"; readonly token: string }
+  /** There is none; `failed` when the code in the address was refused. */
+  | { readonly case: "none"; readonly failed: boolean };
+
+/**
+ * Redeems the code in the address, if there is one, and returns the access of this tab.
+ *
+ * The code is removed from the address first, so that it is in no history.
+ */
+export async function enter(transport: Transport): Promise<Access> {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code === null) return kept();
+  history.replaceState(null, "", location.pathname);
+  try {
+    const { token } = await createClient(BrowserAccessService, transport).redeemAccessCode({ code });
+    sessionStorage.setItem(KEY, token);
+    return { case: "token", token };
+  } catch {
+    const access = kept();
+    return access.case === "token" ? access : { case: "none", failed: true };
+  }
+}
+
+/** Forgets the token of this tab. */
+export function forgetAccess(): void {
+  sessionStorage.removeItem(KEY);
+}
+
+function kept(): Access {
+  const token = sessionStorage.getItem(KEY);
+  return token === null ? { case: "none", failed: false } : { case: "token", token };
+}

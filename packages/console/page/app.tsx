@@ -1,0 +1,58 @@
+import { Code } from "@connectrpc/connect";
+import { useSessions } from "@devtool/react";
+import { type ReactNode, useEffect, useState } from "react";
+import { forgetAccess } from "./access.ts";
+import { CLIENT_LABEL, createConsoleClient } from "./console-client.ts";
+import { NoAccess } from "./no-access.tsx";
+import { type Place, type SessionPart, usePlace } from "./place.ts";
+import { ServerPage } from "./server-page.tsx";
+import { Session } from "./session.tsx";
+import { SessionList } from "./session-list.tsx";
+import { words } from "./words.ts";
+
+/** The console of a browser that is let in: the list of sessions, and what is chosen in it. */
+export function App({ token }: { readonly token: string }): ReactNode {
+  const [client] = useState(() => createConsoleClient(token));
+  const sessions = useSessions(client, { clientLabel: CLIENT_LABEL });
+  const place = usePlace();
+  const [started, setStarted] = useState<Started>();
+  const session = shownSession(place, started);
+  const start = (taskId: string): void => setStarted({ key: session?.key ?? taskId, taskId });
+  const isRefused = sessions.error?.code === Code.Unauthenticated;
+  useEffect(() => {
+    if (isRefused) forgetAccess();
+  }, [isRefused]);
+  if (isRefused) return <NoAccess failed={false} />;
+  return (
+    <div className="app" data-place={place.case}>
+      <a className="skip" href="#main">
+        {words.skip}
+      </a>
+      <SessionList list={sessions} place={place} />
+      <main id="main" tabIndex={-1}>
+        {place.case === "server" && <ServerPage client={client} />}
+        {place.case === "list" && <p className="hint">{words.noSessions}</p>}
+        {session && <Session client={client} {...session} onStart={start} />}
+      </main>
+    </div>
+  );
+}
+
+/** A session that this page has started, with the key that it had as a new one: it stays the same when it gets its address. */
+interface Started {
+  readonly key: string;
+  readonly taskId: string;
+}
+
+interface ShownSession {
+  readonly key: string;
+  readonly taskId?: string;
+  readonly view: SessionPart;
+}
+
+function shownSession(place: Place, started: Started | undefined): ShownSession | undefined {
+  if (place.case === "new") return { key: place.key, view: "conversation" };
+  if (place.case !== "session") return undefined;
+  const { taskId, view } = place;
+  return { key: started?.taskId === taskId ? started.key : taskId, taskId, view };
+}

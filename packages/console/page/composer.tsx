@@ -1,0 +1,131 @@
+import type { TaskActions } from "@devtool/react";
+import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
+import { type Attachment, Attachments, readAttachments } from "./attachments.tsx";
+import type { ConsoleClient } from "./console-client.ts";
+import type { NewSessionChoice } from "./new-session-fields.tsx";
+import { sessionAddress } from "./place.ts";
+import { isCommandLine, messageFor, runCommand, useCommands } from "./sending.ts";
+import { words } from "./words.ts";
+
+export interface ComposerProps {
+  readonly client: ConsoleClient;
+  readonly contextId: string;
+  /** Whether the agent works, so that a message waits in its queue. */
+  readonly isWorking: boolean;
+  readonly send: TaskActions["send"];
+  /** What a first message starts the session with. */
+  readonly session: NewSessionChoice;
+}
+
+/** Where the next message is written: text, slash commands with completion, images. */
+export function Composer({ client, contextId, isWorking, send, session }: ComposerProps): ReactNode {
+  const [text, setText] = useState("");
+  const [images, setImages] = useState<readonly Attachment[]>([]);
+  const [chosen, choose] = useState(0);
+  const [problem, setProblem] = useState("");
+  const list = useId();
+  const commands = useCommands(client, text);
+  const isListed = commands.length > 0;
+  const attach = (files: Iterable<File>): void => {
+    void readAttachments(files).then((more) => setImages((before) => [...before, ...more]));
+  };
+
+  const submit = async (): Promise<void> => {
+    if (text.trim() === "" && images.length === 0) return;
+    setProblem("");
+    setText("");
+    setImages([]);
+    if (isCommandLine(text)) {
+      const ran = await runCommand(client, text, contextId, session);
+      if (ran.taskId === "") {
+        setProblem(ran.message);
+        setText(text);
+      } else location.hash = sessionAddress(ran.taskId);
+    } else if (!(await send(messageFor(text, images, session)))) {
+      // What was refused is not lost, unless another message was begun meanwhile.
+      setText((now) => now || text);
+    }
+  };
+
+  const complete = (line: string): void => {
+    setText(`${line} `);
+    choose(0);
+  };
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.nativeEvent.isComposing) return;
+    const command = commands[chosen];
+    if (isListed && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      choose((chosen + step + commands.length) % commands.length);
+    } else if (command && (event.key === "Tab" || (event.key === "Enter" && text !== command.line))) {
+      complete(command.line);
+    } else if (event.key === "Enter" && !event.shiftKey && !isTouch()) {
+      void submit();
+    } else return;
+    event.preventDefault();
+  };
+
+  return (
+    <form className="composer" action={submit}>
+      {problem && <p role="alert">{problem}</p>}
+      {isListed && (
+        <div className="commands" role="listbox" id={list} aria-label={words.commands}>
+          {commands.map(({ line, description }, index) => (
+            <div
+              key={line}
+              id={`${list}-${index}`}
+              role="option"
+              tabIndex={-1}
+              aria-selected={index === chosen}
+              onMouseDown={(event) => {
+                event.preventDefault();
+                complete(line);
+              }}
+            >
+              <code>{line}</code> {description}
+            </div>
+          ))}
+        </div>
+      )}
+      <Attachments images={images} onRemove={(gone) => setImages(images.filter((image) => image !== gone))} />
+      <textarea
+        value={text}
+        rows={1}
+        aria-label={words.message}
+        placeholder={words.messageHint}
+        aria-controls={isListed ? list : undefined}
+        aria-activedescendant={isListed ? `${list}-${chosen}` : undefined}
+        onChange={({ currentTarget }) => {
+          setText(currentTarget.value);
+          choose(0);
+        }}
+        onKeyDown={onKeyDown}
+        onPaste={({ clipboardData }) => attach(clipboardData.files)}
+        onDrop={(event) => {
+          if (event.dataTransfer.files.length === 0) return;
+          event.preventDefault();
+          attach(event.dataTransfer.files);
+        }}
+      />
+      <label className="attach">
+        <span aria-hidden="true">+</span>
+        <input
+          type="file"
+          accept="image/*"
+          multiple
+          aria-label={words.attach}
+          onChange={({ currentTarget }) => attach(currentTarget.files ?? [])}
+        />
+      </label>
+      <button type="submit" className="primary">
+        {isWorking ? words.queueIt : words.send}
+      </button>
+    </form>
+  );
+}
+
+/** On touch screens, Enter begins a new line, and the button sends. */
+function isTouch(): boolean {
+  return matchMedia("(pointer: coarse)").matches;
+}

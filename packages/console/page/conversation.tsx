@@ -1,0 +1,60 @@
+import type { TaskItem } from "@devtool/client";
+import { MessageList, type TaskHandle } from "@devtool/react";
+import { TaskState } from "@devtool/schema";
+import type { ReactNode } from "react";
+import { useStickToBottom } from "use-stick-to-bottom";
+import { Approval } from "./approval.tsx";
+import type { ConsoleClient } from "./console-client.ts";
+import { Item } from "./item.tsx";
+import { Plan } from "./plan.tsx";
+import { Queue } from "./queue.tsx";
+import { words } from "./words.ts";
+
+export interface ConversationProps {
+  readonly client: ConsoleClient;
+  readonly task: TaskHandle;
+}
+
+/** What was said and done, the questions that wait, and what is still on its way. It stays at its end unless the user scrolls up. */
+export function Conversation({ client, task: handle }: ConversationProps): ReactNode {
+  const { task, items, questions, plan, notice, unsent, answer } = handle;
+  const { scrollRef, contentRef, isAtBottom, scrollToBottom } = useStickToBottom({
+    initial: "instant",
+    resize: "instant",
+  });
+  return (
+    <div className="conversation">
+      <div
+        className="scroll"
+        ref={scrollRef}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can have the focus
+        tabIndex={0}
+        role="log"
+        aria-label={words.conversation}
+        aria-busy={task.state === TaskState.WORKING}
+      >
+        <div className="column" ref={contentRef}>
+          <MessageList items={items} renderItem={renderItem} />
+          {plan.length > 0 && <Plan steps={plan} />}
+          {task.stateText && <p className="state-text">{task.stateText}</p>}
+          {task.error && <p className="problem">{task.error}</p>}
+          {notice && <p className="notice">{notice.text}</p>}
+          {questions.map((question) => (
+            <Approval key={question.toolCallId} question={question} answer={answer} />
+          ))}
+          {unsent.length > 0 && <p className="notice">{words.sending}</p>}
+          <Queue client={client} task={task} />
+        </div>
+      </div>
+      {!isAtBottom && (
+        <button type="button" className="to-bottom" onClick={() => void scrollToBottom()}>
+          {words.toBottom} ↓
+        </button>
+      )}
+    </div>
+  );
+}
+
+function renderItem(item: TaskItem): ReactNode {
+  return <Item item={item} />;
+}

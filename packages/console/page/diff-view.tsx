@@ -1,0 +1,55 @@
+import type { FileDiff } from "@devtool/schema";
+import type { ReactNode } from "react";
+import { type DiffLine, diffHunks } from "./diff-rows.ts";
+import { Scrolling } from "./scrolling.tsx";
+import { words } from "./words.ts";
+
+/** A change to a file, before and after side by side; on narrow screens one below the other. */
+export function DiffView({ diff }: { readonly diff: FileDiff }): ReactNode {
+  return (
+    <figure className="diff">
+      <figcaption>
+        {diff.filePath}
+        {diff.oldContent === undefined && ` (${words.newFile})`}
+      </figcaption>
+      <Scrolling label={diff.fileName}>
+        {diffHunks(diff).map((rows) => (
+          <table key={rows[0]?.key}>
+            <thead>
+              <tr>
+                <th>{words.before}</th>
+                <th>{words.after}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map(({ key, before, after, isChanged }) => (
+                <tr key={key}>
+                  <Cell line={before} mark={isChanged ? "-" : " "} />
+                  <Cell line={after} mark={isChanged ? "+" : " "} />
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        ))}
+      </Scrolling>
+    </figure>
+  );
+}
+
+interface CellProps {
+  readonly line: DiffLine | undefined;
+  readonly mark: "-" | "+" | " ";
+}
+
+function Cell({ line, mark }: CellProps): ReactNode {
+  if (!line) return <td className="none" />;
+  return (
+    <td data-mark={mark}>
+      <span className="line-number">{line.number}</span>
+      <code>
+        {mark}
+        {line.text}
+      </code>
+    </td>
+  );
+}

@@ -1,0 +1,52 @@
+import { useAgents } from "@devtool/react";
+import type { ReactNode } from "react";
+import type { ConsoleClient } from "./console-client.ts";
+import { words } from "./words.ts";
+
+/** What a new session is started with. Empty values leave the choice to the server. */
+export interface NewSessionChoice {
+  readonly agent: string;
+  /** Absolute path of a directory on the server. */
+  readonly workspace: string;
+}
+
+export interface NewSessionFieldsProps {
+  readonly client: ConsoleClient;
+  readonly choice: NewSessionChoice;
+  readonly onChange: (choice: NewSessionChoice) => void;
+}
+
+/** The agent and the directory of a new session. */
+export function NewSessionFields({ client, choice, onChange }: NewSessionFieldsProps): ReactNode {
+  const { agents, workspace } = useAgents(client);
+  const about = agents.find(({ name }) => name === choice.agent) ?? agents[0];
+  return (
+    <div className="new-session">
+      {about && <p>{about.description}</p>}
+      {agents.length > 1 && (
+        <label>
+          {words.agent}
+          <select
+            value={choice.agent}
+            onChange={({ currentTarget }) => onChange({ ...choice, agent: currentTarget.value })}
+          >
+            {agents.map(({ name, displayName }) => (
+              <option key={name} value={name}>
+                {displayName}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <label>
+        {words.workspace}
+        <input
+          value={choice.workspace}
+          placeholder={workspace}
+          spellCheck={false}
+          onChange={({ currentTarget }) => onChange({ ...choice, workspace: currentTarget.value })}
+        />
+      </label>
+    </div>
+  );
+}

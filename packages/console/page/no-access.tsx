@@ -1,0 +1,16 @@
+import type { ReactNode } from "react";
+import { words } from "./words.ts";
+
+/** The page of a browser that is not let in: it says how to get in. */
+export function NoAccess({ failed }: { readonly failed: boolean }): ReactNode {
+  return (
+    <main className="no-access">
+      <h1>{words.accessTitle}</h1>
+      {failed && <p role="alert">{words.accessFailed}</p>}
+      <p>{words.accessText}</p>
+      <pre>
+        <code>devtool console</code>
+      </pre>
+    </main>
+  );
+}

@@ -1,0 +1,51 @@
+import { useSyncExternalStore } from "react";
+
+/** What the page shows, by the fragment of its address. */
+export type Place =
+  | { readonly case: "list" }
+  /** A session to be started. Each has a key of its own. */
+  | { readonly case: "new"; readonly key: string }
+  | { readonly case: "session"; readonly taskId: string; readonly view: SessionPart }
+  | { readonly case: "server" };
+
+/** A part of a session. */
+export type SessionPart = "conversation" | "timeline" | "audit";
+
+/** Returns the place that the page is at, and follows it. */
+export function usePlace(): Place {
+  const hash = useSyncExternalStore(subscribe, () => location.hash);
+  return readPlace(hash);
+}
+
+/** Returns the address of a session. */
+export function sessionAddress(taskId: string, view: SessionPart = "conversation"): string {
+  return `#/session/${encodeURIComponent(taskId)}${view === "conversation" ? "" : `/${view}`}`;
+}
+
+/** Returns the address of a new session. */
+export function newAddress(): string {
+  return `#/new/${crypto.randomUUID()}`;
+}
+
+/** Shows another place, without a step in the history. */
+export function replacePlace(address: string): void {
+  history.replaceState(null, "", address);
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+function readPlace(hash: string): Place {
+  const [, kind, id = "", view = ""] = hash.split("/");
+  if (kind === "new") return { case: "new", key: id };
+  if (kind === "server") return { case: "server" };
+  if (kind !== "session" || id === "") return { case: "list" };
+  return {
+    case: "session",
+    taskId: decodeURIComponent(id),
+    view: view === "timeline" || view === "audit" ? view : "conversation",
+  };
+}
+
+function subscribe(listener: () => void): () => void {
+  window.addEventListener("hashchange", listener);
+  return () => window.removeEventListener("hashchange", listener);
+}

@@ -1,0 +1,57 @@
+import { marked } from "marked";
+import { memo, type ReactNode } from "react";
+import Markdown, { type Components } from "react-markdown";
+import remarkGfm from "remark-gfm";
+import remend from "remend";
+import { Scrolling } from "./scrolling.tsx";
+
+/**
+ * A text of the agent in Markdown, also while it is still written. HTML in it stays text, and images are named, not loaded.
+ *
+ * The text is rendered by blocks, so that only the last one is rendered again while it grows.
+ */
+export function Prose({ text }: { readonly text: string }): ReactNode {
+  const blocks = marked.lexer(text).map(({ raw }) => raw);
+  const last = blocks.length - 1;
+  return (
+    <div className="prose">
+      {blocks.map((block, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a text only grows, so a block keeps its place
+        <Block key={index} text={index === last ? remend(block) : block} />
+      ))}
+    </div>
+  );
+}
+
+const Block = memo(
+  ({ text }: { readonly text: string }): ReactNode => (
+    <Markdown remarkPlugins={PLUGINS} components={COMPONENTS}>
+      {text}
+    </Markdown>
+  ),
+);
+Block.displayName = "Block";
+
+const PLUGINS = [remarkGfm];
+
+/** Links lead out of the console, and tables scroll by themselves. Headings stay below those of the page. */
+const COMPONENTS: Components = {
+  a: ({ href, children }) => (
+    <a href={href} target="_blank" rel="noreferrer noopener">
+      {children}
+    </a>
+  ),
+  img: ({ alt, src }) => <span className="citation">{alt || String(src)}</span>,
+  table: ({ children }) => (
+    <Scrolling>
+      <table>{children}</table>
+    </Scrolling>
+  ),
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls
+  pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
+  h1: ({ children }) => <h2>{children}</h2>,
+  h2: ({ children }) => <h3>{children}</h3>,
+  h3: ({ children }) => <h4>{children}</h4>,
+  h4: ({ children }) => <h5>{children}</h5>,
+  h5: ({ children }) => <h6>{children}</h6>,
+};

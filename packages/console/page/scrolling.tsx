@@ -1,0 +1,18 @@
+import type { ReactNode } from "react";
+
+export interface ScrollingProps {
+  readonly label?: string;
+  readonly className?: string;
+  readonly children: ReactNode;
+}
+
+/** What may be wider than its place: it scrolls by itself, also by the keyboard. */
+export function Scrolling({ label, className = "", children }: ScrollingProps): ReactNode {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: no group of fields
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can have the focus
+    <div className={`wide ${className}`} tabIndex={0} role="group" aria-label={label}>
+      {children}
+    </div>
+  );
+}

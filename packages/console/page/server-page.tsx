@@ -1,0 +1,66 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { useAgents } from "@devtool/react";
+import type { BrowserSession } from "@devtool/schema";
+import { type ReactNode, useCallback, useEffect, useState } from "react";
+import type { ConsoleClient } from "./console-client.ts";
+import { language, words } from "./words.ts";
+
+/** The agents of the server, where they may work, and the browsers that are let in. */
+export function ServerPage({ client }: { readonly client: ConsoleClient }): ReactNode {
+  const { agents, workspace, workspaceRoots } = useAgents(client);
+  const roots = [...new Set([workspace, ...workspaceRoots])].filter(Boolean);
+  return (
+    <section className="server" aria-label={words.settings}>
+      <a className="back" href="#/">
+        ← {words.back}
+      </a>
+      <h1>{words.settings}</h1>
+      <h2>{words.agents}</h2>
+      {agents.map(({ name, displayName, description, model }) => (
+        <article key={name}>
+          <h3>{displayName}</h3>
+          <p>{description}</p>
+          <p className="facts">{[name, model && `${words.model} ${model}`].filter(Boolean).join(" · ")}</p>
+        </article>
+      ))}
+      <h2>{words.roots}</h2>
+      <ul>
+        {roots.map((root) => (
+          <li key={root}>
+            <code>{root}</code>
+          </li>
+        ))}
+      </ul>
+      <h2>{words.browsers}</h2>
+      <Browsers client={client} />
+    </section>
+  );
+}
+
+function Browsers({ client }: { readonly client: ConsoleClient }): ReactNode {
+  const [sessions, setSessions] = useState<readonly BrowserSession[]>([]);
+  const load = useCallback(() => {
+    // Without an answer the list stays as it is; the list of sessions says that the connection is lost.
+    client.browsers.listBrowserSessions({}).then(
+      ({ sessions: found }) => setSessions(found),
+      () => undefined,
+    );
+  }, [client]);
+  useEffect(load, [load]);
+  const revoke = async (id: string): Promise<void> => {
+    await client.browsers.revokeBrowserSession({ id }).catch(() => undefined);
+    load();
+  };
+  return (
+    <ul>
+      {sessions.map(({ id, label, expireTime }) => (
+        <li key={id}>
+          <code>{id}</code> {label} {words.until} {expireTime && timestampDate(expireTime).toLocaleString(language)}{" "}
+          <button type="button" onClick={() => void revoke(id)}>
+            {words.revoke}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,71 @@
+import type { TaskHandle } from "@devtool/react";
+import { isTerminal } from "@devtool/schema";
+import { type ReactNode, useState } from "react";
+import { type SessionPart, sessionAddress } from "./place.ts";
+import { State } from "./state.tsx";
+import { numberText, words } from "./words.ts";
+
+export interface SessionHeaderProps {
+  readonly task: TaskHandle;
+  readonly view: SessionPart;
+}
+
+const PARTS: readonly SessionPart[] = ["conversation", "timeline", "audit"];
+
+/** The title of a session, its state, and what can be done with it as a whole. */
+export function SessionHeader({ task: { task, cancel, rename }, view }: SessionHeaderProps): ReactNode {
+  const [isRenaming, setRenaming] = useState(false);
+  const { id, title, state, model, usage, settings, sessionSettings } = task;
+  const tokens = (usage?.inputTokens ?? 0n) + (usage?.outputTokens ?? 0n);
+  const about = [
+    sessionSettings?.agent,
+    model,
+    settings?.workspacePath,
+    tokens > 0n && `${numberText(tokens)} ${words.tokens}`,
+  ];
+  const save = async (data: FormData): Promise<void> => {
+    if (await rename(String(data.get("title")))) setRenaming(false);
+  };
+  return (
+    <header className="session-header">
+      <a className="back" href="#/">
+        ← {words.back}
+      </a>
+      {isRenaming && <h1 className="away">{title}</h1>}
+      {isRenaming ? (
+        <form className="rename" action={save}>
+          <input name="title" aria-label={words.title} defaultValue={title} maxLength={80} required />
+          <button type="submit">{words.save}</button>
+          <button type="button" onClick={() => setRenaming(false)}>
+            {words.discard}
+          </button>
+        </form>
+      ) : (
+        <h1>{title || (id === "" ? words.newSession : words.untitled)}</h1>
+      )}
+      {id !== "" && (
+        <div className="session-about">
+          <State state={state} />
+          <span className="facts">{about.filter(Boolean).join(" · ")}</span>
+          {!isRenaming && (
+            <button type="button" onClick={() => setRenaming(true)}>
+              {words.rename}
+            </button>
+          )}
+          {!isTerminal(state) && (
+            <button type="button" onClick={() => void cancel()}>
+              {words.stop}
+            </button>
+          )}
+          <span className="parts">
+            {PARTS.map((part) => (
+              <a key={part} href={sessionAddress(id, part)} aria-current={part === view ? "page" : undefined}>
+                {words[part]}
+              </a>
+            ))}
+          </span>
+        </div>
+      )}
+    </header>
+  );
+}

@@ -1,0 +1,88 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { SessionsHandle } from "@devtool/react";
+import { TaskState, type TaskSummary } from "@devtool/schema";
+import { type ReactNode, useEffect, useState } from "react";
+import { VList } from "virtua";
+import { newAddress, type Place, sessionAddress } from "./place.ts";
+import { State } from "./state.tsx";
+import { ageText, words } from "./words.ts";
+
+export interface SessionListProps {
+  readonly list: SessionsHandle;
+  readonly place: Place;
+}
+
+/** All sessions, those that wait for the user first. */
+export function SessionList({ list, place }: SessionListProps): ReactNode {
+  const { sessions, isLoaded, hasMore, lost, loadMore } = list;
+  const now = useNow();
+  const waiting = sessions.filter(isWaiting);
+  const ordered = [...waiting, ...sessions.filter((session) => !isWaiting(session))];
+  // The first heading of the page is that of what is chosen, if anything is.
+  const Heading = place.case === "list" ? "h1" : "h2";
+  const chosen = place.case === "session" ? place.taskId : "";
+  return (
+    <nav className="sessions" aria-label={words.sessions}>
+      <header>
+        <Heading>{words.sessions}</Heading>
+        <a href="#/server">{words.settings}</a>
+        <a className="primary" href={newAddress()}>
+          {words.newSession}
+        </a>
+      </header>
+      <p className="status" role="status">
+        {lost
+          ? words.lost
+          : isLoaded
+            ? waiting.length > 0 && `${waiting.length} × ${words.waitsForYou}`
+            : words.connecting}
+      </p>
+      <VList className="rows">
+        {ordered.map((session) => (
+          <Row key={session.id} session={session} isChosen={session.id === chosen} now={now} />
+        ))}
+      </VList>
+      {hasMore && (
+        <button type="button" onClick={() => void loadMore()}>
+          {words.loadMore}
+        </button>
+      )}
+    </nav>
+  );
+}
+
+interface RowProps {
+  readonly session: TaskSummary;
+  readonly isChosen: boolean;
+  /** The time in milliseconds. */
+  readonly now: number;
+}
+
+function Row({ session, isChosen, now }: RowProps): ReactNode {
+  const { id, title, agent, workspacePath, lastEvent } = session;
+  const where = workspacePath.split("/").at(-1);
+  return (
+    <a className="row" href={sessionAddress(id)} aria-current={isChosen ? "page" : undefined}>
+      <span className="row-title">{title || words.untitled}</span>
+      <span className="row-about">
+        <State state={lastEvent?.state ?? TaskState.UNSPECIFIED} />
+        <span>{[agent, where].filter(Boolean).join(" · ")}</span>
+        <time>{lastEvent?.time && ageText(timestampMs(lastEvent.time), now)}</time>
+      </span>
+    </a>
+  );
+}
+
+function isWaiting({ lastEvent }: TaskSummary): boolean {
+  return lastEvent?.state === TaskState.INPUT_REQUIRED || lastEvent?.state === TaskState.AUTH_REQUIRED;
+}
+
+/** Returns the time in milliseconds, which goes on every half minute. */
+function useNow(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 30_000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}

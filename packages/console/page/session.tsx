@@ -1,0 +1,56 @@
+import { useTask } from "@devtool/react";
+import { isTerminal } from "@devtool/schema";
+import { type ReactNode, useEffect, useState } from "react";
+import { AuditTrail } from "./audit-trail.tsx";
+import { Composer } from "./composer.tsx";
+import { CLIENT_LABEL, type ConsoleClient } from "./console-client.ts";
+import { Conversation } from "./conversation.tsx";
+import { type NewSessionChoice, NewSessionFields } from "./new-session-fields.tsx";
+import { replacePlace, type SessionPart, sessionAddress } from "./place.ts";
+import { SessionHeader } from "./session-header.tsx";
+import { Timeline } from "./timeline.tsx";
+import { words } from "./words.ts";
+
+export interface SessionProps {
+  readonly client: ConsoleClient;
+  /** Default: a new session. */
+  readonly taskId?: string;
+  readonly view: SessionPart;
+  /** Called with the id of the session that the first message has started. */
+  readonly onStart: (taskId: string) => void;
+}
+
+/** A session: what was said and done, what waits for an answer, and where the next message is written. */
+export function Session({ client, taskId, view, onStart }: SessionProps): ReactNode {
+  const [choice, choose] = useState<NewSessionChoice>({ agent: "", workspace: "" });
+  const task = useTask(client, { clientLabel: CLIENT_LABEL, ...(taskId !== undefined && { taskId }) });
+  const { id, sequence } = task.task;
+  const isNew = taskId === undefined;
+  // The session that was just started gets its own address.
+  useEffect(() => {
+    if (!isNew || id === "") return;
+    onStart(id);
+    replacePlace(sessionAddress(id));
+  }, [isNew, id, onStart]);
+  const problem = task.failure ?? task.error;
+  return (
+    <section className="session" aria-label={task.task.title || words.newSession}>
+      <SessionHeader task={task} view={view} />
+      {view === "timeline" && id !== "" && <Timeline client={client} taskId={id} head={sequence} />}
+      {view === "audit" && id !== "" && <AuditTrail client={client} taskId={id} head={sequence} />}
+      {view === "conversation" && <Conversation client={client} task={task} />}
+      <footer>
+        {problem && <p role="alert">{problem.rawMessage}</p>}
+        {task.lost && <p role="status">{words.lost}</p>}
+        {isNew && id === "" && <NewSessionFields client={client} choice={choice} onChange={choose} />}
+        <Composer
+          client={client}
+          contextId={task.task.contextId}
+          isWorking={id !== "" && !isTerminal(task.task.state) && task.questions.length === 0}
+          send={task.send}
+          session={choice}
+        />
+      </footer>
+    </section>
+  );
+}

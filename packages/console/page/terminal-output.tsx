@@ -1,0 +1,22 @@
+import Anser, { type AnserJsonEntry } from "anser";
+import type { ReactNode } from "react";
+
+/** Output of a program, with its colours. */
+export function TerminalOutput({ text }: { readonly text: string }): ReactNode {
+  const spans = Anser.ansiToJson(text, { json: true, remove_empty: true, use_classes: true });
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls
+    <pre className="output" tabIndex={0}>
+      {spans.map((span, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: spans have no other name
+        <span key={index} className={classOf(span)}>
+          {span.content}
+        </span>
+      ))}
+    </pre>
+  );
+}
+
+function classOf({ fg, decorations }: AnserJsonEntry): string | undefined {
+  return [fg, ...decorations].filter(Boolean).join(" ") || undefined;
+}

@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { extname, join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The console as a site of `createServer`: `createServer({ site: await loadConsole() })`. */
+export interface ConsoleSite {
+  readonly path: string;
+  /** The files by their paths below `path`: `/` is the page. */
+  readonly files: ReadonlyMap<string, ConsoleFile>;
+}
+
+/** A file of the console. */
+export interface ConsoleFile {
+  readonly bytes: Uint8Array;
+  readonly mediaType: string;
+  /** SHA-256 of the bytes in base64url. */
+  readonly hash: string;
+  /** Whether the path has a hash of the content. */
+  readonly isImmutable: boolean;
+}
+
+/** The path at which browsers find the console. */
+const PATH = "/console";
+
+/** The kinds of files that the page consists of. A file of another kind is not served. */
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".md": "text/markdown; charset=utf-8",
+};
+
+/**
+ * Reads the files of the console. They are read once: what changes on the disk later is not served.
+ *
+ * Throws when the files are missing, as in a clone that was not built.
+ */
+export async function loadConsole(): Promise<ConsoleSite> {
+  const directory = pageDirectory();
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch((cause: unknown) => {
+    throw new Error(`the console is not built: there is no "${directory}"`, { cause });
+  });
+  const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  const files = await Promise.all(paths.map((path) => readConsoleFile(directory, path)));
+  return { path: PATH, files: new Map(files.flat()) };
+}
+
+/** The files lie beside this module as it is built, and in `dist` beside its source. */
+function pageDirectory(): string {
+  const own = new URL(import.meta.url);
+  return fileURLToPath(new URL(own.pathname.endsWith("/src/load-console.ts") ? "../dist/page/" : "page/", own));
+}
+
+async function readConsoleFile(directory: string, path: string): Promise<[string, ConsoleFile][]> {
+  const mediaType = MEDIA_TYPES[extname(path)];
+  if (mediaType === undefined) return [];
+  const name = `/${relative(directory, path).split(sep).join("/")}`;
+  const bytes = await readFile(path);
+  const hash = createHash("sha256").update(bytes).digest("base64url");
+  return [[name === "/index.html" ? "/" : name, { bytes, mediaType, hash, isImmutable: name.startsWith("/assets/") }]];
+}

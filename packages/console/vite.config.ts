@@ -1,0 +1,17 @@
+import { defineConfig } from "vite";
+
+// Everything comes in files of its own from the server itself: the page may load nothing else, and no inline script or style.
+export default defineConfig({
+  root: "page",
+  base: "./",
+  publicDir: false,
+  resolve: { conditions: ["@devtool/source", "browser", "import", "default"] },
+  build: {
+    outDir: "../dist/page",
+    emptyOutDir: true,
+    target: "es2023",
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    license: { fileName: "licenses.md" },
+  },
+});

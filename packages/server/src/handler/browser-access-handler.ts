@@ -1,0 +1,30 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { BrowserAccessService } from "@devtool/schema";
+import { Code, DevtoolError } from "../errors.ts";
+import type { BrowserSessions } from "./browser-sessions.ts";
+import { assertKnown, browserSessionKey, callerOf, rightsKey } from "./caller.ts";
+import { assertLabel } from "./name-limit.ts";
+
+/** Creates the handler of `BrowserAccessService`, which lets web browsers in. */
+export function createBrowserAccessHandler(sessions: BrowserSessions): ServiceImpl<typeof BrowserAccessService> {
+  return {
+    createAccessCode({ label }, context) {
+      assertKnown(context);
+      if (context.values.get(browserSessionKey) !== "") {
+        const remedy = 'run "devtool console" where the server runs';
+        throw new DevtoolError("a browser session cannot let others in", Code.PermissionDenied, { remedy });
+      }
+      assertLabel("label", label);
+      const caller = { principal: callerOf(context), rights: context.values.get(rightsKey) };
+      const { code, expireMs } = sessions.createCode(caller, label);
+      return { code, expireTime: timestampFromMs(expireMs) };
+    },
+    redeemAccessCode: ({ code }) => sessions.redeem(code),
+    listBrowserSessions: (_request, context) => ({ sessions: sessions.list(callerOf(context)) }),
+    async revokeBrowserSession({ id }, context) {
+      await sessions.revoke(callerOf(context), id);
+      return {};
+    },
+  };
+}

@@ -1,0 +1,210 @@
+import { hash, randomBytes } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { type BrowserSession, BrowserSessionSchema, CallerRight, type StoredBrowserSession } from "@devtool/schema";
+import { Code, DevtoolError } from "../errors.ts";
+import { readBrowserSessions, writeBrowserSessions } from "./browser-session-file.ts";
+import type { Caller, Right } from "./caller.ts";
+
+/** The time in milliseconds in which a code can be redeemed. */
+const CODE_MS = 60_000;
+
+/** The time in milliseconds after which a session ends by itself. */
+const SESSION_MS = 12 * 60 * 60_000;
+
+/** Maximum number of sessions of one principal, and of its codes that wait. */
+const MAX_PER_PRINCIPAL = 32;
+
+/** Options of `BrowserSessions`. */
+export interface BrowserSessionsOptions {
+  /** The file that keeps the sessions, with mode 0600. Default: they end with the server. */
+  readonly file?: string | undefined;
+  /** Returns the time in milliseconds since 1970. */
+  readonly now: () => number;
+  /** Waits for a time in milliseconds, or until the signal aborts, and then rejects. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** A code that waits to be redeemed. */
+interface OpenCode {
+  readonly caller: Caller;
+  readonly label: string;
+  readonly expireMs: number;
+}
+
+/** What carries the requests of a browser: a socket, or a stream of HTTP/2. */
+export interface HeldConnection {
+  destroy(): unknown;
+  once(event: "close", listener: () => void): unknown;
+}
+
+/** A session with the connections that use it. */
+interface OpenSession {
+  readonly stored: StoredBrowserSession;
+  readonly connections: Set<HeldConnection>;
+  /** Aborts when the session has ended. */
+  readonly ended: AbortController;
+}
+
+/** The access of web browsers: codes that are redeemed once, and the sessions that come of them. */
+export class BrowserSessions implements Disposable {
+  readonly #options: BrowserSessionsOptions;
+  /** Codes and sessions are known by the digests of their secrets alone. */
+  readonly #codes = new Map<string, OpenCode>();
+  readonly #sessions = new Map<string, OpenSession>();
+  #written: Promise<void> = Promise.resolve();
+
+  private constructor(options: BrowserSessionsOptions) {
+    this.#options = options;
+  }
+
+  /** Opens the sessions that an earlier run has kept. Throws a `DevtoolError` when the file cannot be used. */
+  static async open(options: BrowserSessionsOptions): Promise<BrowserSessions> {
+    const sessions = new BrowserSessions(options);
+    for (const stored of options.file === undefined ? [] : await readBrowserSessions(options.file))
+      sessions.#add(stored);
+    return sessions;
+  }
+
+  /** Creates a code for a caller. Throws `Code.ResourceExhausted` when too many of its codes wait. */
+  createCode(caller: Caller, label: string): { readonly code: string; readonly expireMs: number } {
+    const now = this.#options.now();
+    for (const [digest, { expireMs }] of this.#codes) if (expireMs <= now) this.#codes.delete(digest);
+    const waiting = [...this.#codes.values()].filter((open) => open.caller.principal === caller.principal);
+    if (waiting.length >= MAX_PER_PRINCIPAL) throw tooMany("codes", "wait a minute");
+    const code = randomBytes(32).toString("base64url");
+    const expireMs = now + CODE_MS;
+    this.#codes.set(digestOf(code), { caller, label, expireMs });
+    return { code, expireMs };
+  }
+
+  /**
+   * Redeems a code, which is then used. Throws `Code.Unauthenticated` when it is wrong, expired or used, and
+   * `Code.ResourceExhausted` when its principal has too many sessions.
+   */
+  async redeem(code: string): Promise<{ readonly token: string; readonly session: BrowserSession }> {
+    const digest = digestOf(code);
+    const open = this.#codes.get(digest);
+    this.#codes.delete(digest);
+    const now = this.#options.now();
+    if (!open || open.expireMs <= now) {
+      throw new DevtoolError("code is wrong, expired or used", Code.Unauthenticated, {
+        remedy: 'open the console again with "devtool console"',
+      });
+    }
+    const { caller, label } = open;
+    if (this.list(caller.principal).length >= MAX_PER_PRINCIPAL) throw tooMany("sessions", "revoke one");
+    const token = randomBytes(32).toString("base64url");
+    const session = create(BrowserSessionSchema, {
+      id: randomBytes(6).toString("hex"),
+      label,
+      createTime: timestampFromMs(now),
+      expireTime: timestampFromMs(now + SESSION_MS),
+    });
+    const { principal } = caller;
+    const rights = [...caller.rights].map((right) => RIGHTS[right]);
+    this.#add({
+      $typeName: "devtool.v1alpha.StoredBrowserSession",
+      session,
+      principal,
+      rights,
+      tokenDigest: bytesOf(token),
+    });
+    await this.#save();
+    return { token, session };
+  }
+
+  /** Lists the sessions of a principal that have not ended, the newest first. */
+  list(principal: string): BrowserSession[] {
+    const own = [...this.#sessions.values()].filter(({ stored }) => stored.principal === principal);
+    return own
+      .flatMap(({ stored }) => stored.session ?? [])
+      .filter((session) => !this.#isOver(session))
+      .reverse();
+  }
+
+  /** Ends a session of a principal, and its connections. Throws `Code.NotFound` when there is none. */
+  async revoke(principal: string, id: string): Promise<void> {
+    const found = [...this.#sessions].find(
+      ([, { stored }]) => stored.principal === principal && stored.session?.id === id,
+    );
+    if (!found) {
+      const remedy = "list the sessions that there are";
+      throw new DevtoolError(`browser session "${id}" does not exist`, Code.NotFound, { remedy });
+    }
+    this.#end(...found);
+    await this.#save();
+  }
+
+  /** Returns the caller with a session token; undefined when no session has it. */
+  callerOf(token: string): Caller | undefined {
+    const open = this.#sessions.get(digestOf(token));
+    const { session } = open?.stored ?? {};
+    if (!open || !session || this.#isOver(session)) return undefined;
+    const rights = (["approve", "audit"] as const).filter((right) => open.stored.rights.includes(RIGHTS[right]));
+    return { principal: open.stored.principal, rights: new Set(rights), browserSession: session.id };
+  }
+
+  /** Remembers a connection that a session uses, and which ends with it. A proxy may share one: its others call again. */
+  hold(token: string, connection: HeldConnection): void {
+    const connections = this.#sessions.get(digestOf(token))?.connections;
+    if (!connections || connections.has(connection)) return;
+    connections.add(connection);
+    connection.once("close", () => connections.delete(connection));
+  }
+
+  [Symbol.dispose](): void {
+    for (const { ended } of this.#sessions.values()) ended.abort();
+  }
+
+  #add(stored: StoredBrowserSession): void {
+    const { session, tokenDigest } = stored;
+    if (!session || this.#isOver(session)) return;
+    const digest = Buffer.from(tokenDigest).toString("base64url");
+    const open = { stored, connections: new Set<HeldConnection>(), ended: new AbortController() };
+    this.#sessions.set(digest, open);
+    const left = timestampMs(session.expireTime ?? timestampFromMs(0)) - this.#options.now();
+    this.#options.sleep(left, open.ended.signal).then(
+      () => this.#end(digest, open),
+      () => undefined,
+    );
+  }
+
+  #end(digest: string, { connections, ended }: OpenSession): void {
+    this.#sessions.delete(digest);
+    ended.abort();
+    for (const connection of connections) connection.destroy();
+  }
+
+  #isOver({ expireTime }: BrowserSession): boolean {
+    return !expireTime || timestampMs(expireTime) <= this.#options.now();
+  }
+
+  /** Writes the sessions, one write after the other. */
+  async #save(): Promise<void> {
+    const { file } = this.#options;
+    if (file === undefined) return;
+    const write = (): Promise<void> =>
+      writeBrowserSessions(
+        file,
+        [...this.#sessions.values()].map(({ stored }) => stored),
+      );
+    this.#written = this.#written.then(write, write);
+    await this.#written;
+  }
+}
+
+const RIGHTS: Readonly<Record<Right, CallerRight>> = { approve: CallerRight.APPROVE, audit: CallerRight.AUDIT };
+
+function bytesOf(secret: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(hash("sha256", secret, "buffer"));
+}
+
+function digestOf(secret: string): string {
+  return hash("sha256", secret, "base64url");
+}
+
+function tooMany(what: string, remedy: string): DevtoolError {
+  const problem = `there are ${MAX_PER_PRINCIPAL} browser ${what} already, which is the limit`;
+  return new DevtoolError(problem, Code.ResourceExhausted, { remedy });
+}

@@ -1,0 +1,99 @@
+import { gzipSync } from "node:zlib";
+import type { StaticSite, StaticSiteFile } from "../../static-site.ts";
+import { finish, type HttpRequest, type HttpResponse, headerOf, pathOf, type Route, send } from "./route.ts";
+
+/**
+ * What pages may do: run and load only files of this server, and never make markup or script of a text (Trusted Types).
+ * Images may also be data, such as those that agents make.
+ */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+const SECURITY_HEADERS = {
+  "content-security-policy": CONTENT_SECURITY_POLICY,
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+/** The smallest file in bytes that is sent compressed. */
+const MIN_COMPRESSED_BYTES = 1024;
+
+/**
+ * The route of a static site, which needs no credentials: the files of its list and nothing else.
+ *
+ * The path of the site without a slash at its end leads to the one with it, so that relative addresses in pages work.
+ */
+export function staticSiteRoutes({ path, files }: StaticSite): Route[] {
+  const compressed = new Map<StaticSiteFile, Uint8Array>();
+  const bodyOf = (file: StaticSiteFile, request: HttpRequest): Encoded => {
+    if (file.bytes.length < MIN_COMPRESSED_BYTES || !takesGzip(request)) return { body: file.bytes, encoding: "" };
+    const body = compressed.get(file) ?? gzipSync(file.bytes);
+    compressed.set(file, body);
+    return { body, encoding: "gzip" };
+  };
+  return [
+    {
+      name: `site ${path}`,
+      access: "public",
+      matches: (method, requested) =>
+        (method === "GET" || method === "HEAD") && (requested === path || requested.startsWith(`${path}/`)),
+      handle: (request, response) => {
+        const requested = pathOf(request).slice(path.length);
+        for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
+        if (requested === "") return send(response, 308, { body: "", location: `.${lastSegment(path)}/` });
+        const file = files.get(requested);
+        if (!file) return send(response, 404, { body: "not found\n", "content-type": "text/plain; charset=utf-8" });
+        sendFile(request, response, file, bodyOf(file, request));
+      },
+    },
+  ];
+}
+
+interface Encoded {
+  readonly body: Uint8Array;
+  /** The value of `content-encoding`; empty for a body as it is. */
+  readonly encoding: string;
+}
+
+function sendFile(
+  request: HttpRequest,
+  response: HttpResponse,
+  file: StaticSiteFile,
+  { body, encoding }: Encoded,
+): void {
+  const etag = `"${file.hash}${encoding && `-${encoding}`}"`;
+  response.setHeader("etag", etag);
+  response.setHeader("cache-control", file.isImmutable ? "public, max-age=31536000, immutable" : "no-cache");
+  response.appendHeader("vary", "Accept-Encoding");
+  if (headerOf(request, "if-none-match") === etag) {
+    response.statusCode = 304;
+    finish(response, "");
+    return;
+  }
+  response.setHeader("content-type", file.mediaType);
+  response.setHeader("content-length", body.length);
+  if (encoding !== "") response.setHeader("content-encoding", encoding);
+  finish(response, request.method === "HEAD" ? "" : body);
+}
+
+function takesGzip(request: HttpRequest): boolean {
+  return /\bgzip\b(?!;q=0(?:\.0*)?(?:,|$))/.test(headerOf(request, "accept-encoding").replaceAll(" ", ""));
+}
+
+/** Returns the last segment of a path, with its slash. */
+function lastSegment(path: string): string {
+  return path.slice(path.lastIndexOf("/"));
+}

@@ -1,0 +1,110 @@
+import { execFile } from "node:child_process";
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openConsole } from "./console/console-page.ts";
+import { type ServerProcess, startServing } from "./crash/server-process.ts";
+import { CHROMIUM, launch } from "./outer/browser.ts";
+
+const MAIN = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
+const ADDRESS = /http:\/\/127\.0\.0\.1:\d+\/console\/#code=([\w-]{43})/;
+
+describe("devtool console", () => {
+  let base: string;
+  let flags: readonly string[];
+  let server: ServerProcess;
+
+  beforeAll(async () => {
+    base = await mkdtemp(join(tmpdir(), "devtool-console-command-"));
+    await mkdir(join(base, "work"));
+    flags = ["--data", join(base, "data"), "--workspace", join(base, "work")];
+    server = await startServing(flags);
+  });
+  afterAll(async () => {
+    await server?.stop();
+    await rm(base, { recursive: true, force: true });
+  });
+
+  it("prints an address with a code", async () => {
+    expect(await devtool("console", "--no-open")).toMatch(ADDRESS);
+  });
+
+  it("opens a file that only its user can read: the code is in no argument of a program", async () => {
+    const program = join(base, "browser");
+    const seen = join(base, "seen");
+    await writeFile(program, `#!/bin/sh\nprintf '%s\\n' "$@" > ${seen}.new && mv ${seen}.new ${seen}\n`);
+    await chmod(program, 0o700);
+    await promisify(execFile)(process.execPath, [MAIN, "console", "--data", join(base, "data")], {
+      env: { ...process.env, BROWSER: program },
+    });
+    await expect.poll(() => readFile(seen, "utf8").catch(String)).toMatch(/^file:\/\/.*open-console\.html\n$/);
+    const file = fileURLToPath((await readFile(seen, "utf8")).trim());
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await readFile(file, "utf8")).toMatch(ADDRESS);
+  });
+
+  it("lists the browsers that are let in, and ends one", async () => {
+    const [, code = ""] = ADDRESS.exec(await devtool("console", "--no-open", "--label", "kitchen")) ?? [];
+    const { url } = server.info;
+    const redeemed = await fetch(`${url}/devtool.v1alpha.BrowserAccessService/RedeemAccessCode`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ code }),
+    });
+    expect(redeemed.status).toBe(200);
+    const [id = ""] = /^\w+(?=.*kitchen$)/m.exec(await devtool("console", "--list")) ?? [];
+    expect(id).not.toBe("");
+    await devtool("console", "--revoke", id);
+    expect(await devtool("console", "--list")).not.toContain(id);
+    await expect(devtool("console", "--revoke", id)).rejects.toThrow(`browser session "${id}" does not exist`);
+  });
+
+  it("says that the server has no console", async () => {
+    const data = join(base, "plain");
+    const plain = await startServing(["--data", data, "--workspace", join(base, "work"), "--no-console"]);
+    expect((await fetch(`${plain.info.url}/console/`)).status).toBe(401);
+    const args = [MAIN, "console", "--no-open", "--data", data];
+    await expect(promisify(execFile)(process.execPath, args)).rejects.toThrow("the server has no console");
+    await plain.stop();
+  });
+
+  describe.skipIf(CHROMIUM === undefined)("in Chromium (skipped without Chromium)", () => {
+    let browser: Browser;
+    beforeAll(async () => {
+      browser = await launch();
+    });
+    afterAll(() => browser?.close());
+
+    it("goes on after kill -9: start, prompt, approve with an edit, kill, restart, answer", async () => {
+      const { url, token } = server.info;
+      await using opened = await openConsole(browser, { url, token });
+      const { page } = opened;
+      await page.getByRole("link", { name: "New session" }).click();
+      await page.getByLabel("Message").fill("write one.txt first\nwrite two.txt second\ntext Both are there.");
+      await page.getByRole("button", { name: "Send" }).click();
+      const first = page.getByRole("region", { name: "Create one.txt" });
+      await first.getByRole("button", { name: "Edit" }).click();
+      await first.getByLabel("What is written to the file").fill("edited");
+      await first.getByRole("button", { name: "Allow once (with your changes)" }).click();
+      await first.waitFor({ state: "detached" });
+      await server.kill();
+      await page.getByText("Connection lost").first().waitFor();
+      server = await startServing([...flags, "--port", new URL(url).port]);
+      await page.getByText("Connection lost").first().waitFor({ state: "hidden" });
+      await page.getByRole("button", { name: "Allow once" }).click();
+      await page.locator(".prose", { hasText: "Both are there." }).waitFor();
+      expect(await readFile(join(base, "work/one.txt"), "utf8")).toBe("edited");
+      expect(await readFile(join(base, "work/two.txt"), "utf8")).toBe("second");
+      expect(opened.faults()).toEqual([]);
+    });
+  });
+
+  async function devtool(...args: readonly string[]): Promise<string> {
+    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args, "--data", join(base, "data")]);
+    return stdout;
+  }
+});
