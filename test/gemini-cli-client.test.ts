@@ -2,7 +2,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { createDevtoolClient, type DevtoolClient, observeTask, textMessage } from "@devtool/client";
+import {
+  createDevtoolClient,
+  type DevtoolClient,
+  modifiedArgumentsPart,
+  observeTask,
+  textMessage,
+} from "@devtool/client";
 import { createGeminiCliTransport } from "@devtool/client/gemini-cli";
 import {
   ApprovalMode,
@@ -113,6 +119,17 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       // The approval stays open, and can be answered differently.
       if (!takesContent) await conversation.answer(() => "cancel");
       expect(conversation.asked).toEqual([]);
+    });
+
+    it("says before it sends changed arguments that the dialect has no place for them", async () => {
+      const conversation = begin();
+      await conversation.say(call("write_file", { file_path: file("args.txt"), content: "theirs\n" }));
+      const args = { file_path: file("args.txt"), content: "mine\n" };
+      const parts = conversation.asked.map((asked) => modifiedArgumentsPart(asked, args));
+      const message = create(MessageSchema, { messageId: crypto.randomUUID(), role: Role.USER, parts });
+      await expect(conversation.send(message)).rejects.toMatchObject({ code: Code.Unimplemented });
+      expect(existsSync(file("args.txt"))).toBe(false);
+      await conversation.answer(() => "cancel");
     });
 
     it("shows the output of a command while it runs", async () => {

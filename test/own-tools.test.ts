@@ -1,16 +1,25 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
   confirmationPart,
   createDevtoolClient,
+  modifiedArgumentsPart,
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
 import { helpCommand, replyWith, SlashCommands } from "@devtool/coding-agent/commands";
-import { readFileTool, runTools, settleEdit, Workspace, writeFileTool } from "@devtool/coding-agent/tools";
+import {
+  checkToolArguments,
+  readFileTool,
+  runTools,
+  settleEdit,
+  Workspace,
+  writeFileTool,
+} from "@devtool/coding-agent/tools";
 import { createPolicyEngine } from "@devtool/policy";
 import { OPTION_PROCEED_ONCE, TaskState, toolCallsOf } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
@@ -25,6 +34,11 @@ function copying(workspacePath: string): Agent {
     open: ({ nextId }) => ({
       commands: new SlashCommands([helpCommand([greet]), greet]),
       createExecutor: () => ({
+        async checkArguments(edit, signal) {
+          using workspace = new Workspace(workspacePath);
+          const tools = [readFileTool(workspace), writeFileTool(workspace)];
+          await checkToolArguments(edit, { tools, policy, nextId }, signal);
+        },
         async *execute(turn, signal) {
           using workspace = new Workspace(workspacePath);
           const tools = [readFileTool(workspace), writeFileTool(workspace)];
@@ -80,6 +94,20 @@ describe("the coding agent's tools and commands in a third-party agent", () => {
       "ToolOutput",
       "ErrorDetails",
     ]);
+  });
+
+  it("take other arguments of the user, once they are checked", async () => {
+    const { task: asked } = await tasks().sendMessage({ message: textMessage("m", "go") });
+    const answer = async (id: string, args: JsonObject) => {
+      const { task } = await tasks().getTask({ taskId: asked?.id ?? "" });
+      const parts = task ? pendingToolCalls(task).map((call) => modifiedArgumentsPart(call, args)) : [];
+      return tasks().sendMessage({ message: { ...textMessage(id, ""), parts }, taskId: asked?.id ?? "" });
+    };
+    await expect(answer("a", { file_path: "/etc/passwd", content: "" })).rejects.toThrow("is outside");
+    const { task: again } = await answer("b", { file_path: "c.txt", content: "mine" });
+    const parts = again ? pendingToolCalls(again).map((call) => confirmationPart(call, OPTION_PROCEED_ONCE)) : [];
+    await tasks().sendMessage({ message: { ...textMessage("c", ""), parts }, taskId: asked?.id ?? "" });
+    expect(await readFile(join(base, "work", "c.txt"), "utf8")).toBe("mine");
   });
 
   it("are listed as its commands", async () => {

@@ -12,12 +12,28 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { confirmationPart, pendingToolCalls, textMessage } from "./confirmation.ts";
+import { confirmationPart, modifiedArgumentsPart, pendingToolCalls, textMessage } from "./confirmation.ts";
 
 const OPTIONS = [
   { id: "proceed_once", name: "Yes" },
   { id: "cancel", name: "No" },
 ];
+
+describe("modifiedArgumentsPart", () => {
+  it("answers with an option that no server takes for an approval (TOOL-12)", () => {
+    const call = { ...shellCall(), shownDigest: Uint8Array.of(1) };
+    expect(modifiedArgumentsPart(call, { command: "pwd" })).toMatchObject({
+      content: { case: "confirmation", value: { toolCallId: "call-1", selectedOptionId: "modify_arguments" } },
+      modifiedArguments: { command: "pwd" },
+      shownDigest: Uint8Array.of(1),
+    });
+  });
+
+  it("refuses to answer a call that does not wait for an answer", () => {
+    const call = toolCall({ status: ToolCallStatus.EXECUTING });
+    expect(() => modifiedArgumentsPart(call, {})).toThrowError("does not wait for an answer");
+  });
+});
 
 describe("confirmationPart", () => {
   it("answers a pending call with the chosen option (TOOL-5)", () => {

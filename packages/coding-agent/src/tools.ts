@@ -13,6 +13,6 @@ export { searchFileContentTool } from "./tool/builtin/search-file-content.ts";
 export { updatePlanTool } from "./tool/builtin/update-plan.ts";
 export { webFetchTool } from "./tool/builtin/web-fetch.ts";
 export { writeFileTool } from "./tool/builtin/write-file.ts";
-export { type RunToolsOptions, runTools, type WantedCall } from "./tool/run-tools.ts";
+export { checkToolArguments, type RunToolsOptions, runTools, type WantedCall } from "./tool/run-tools.ts";
 export type { EditState } from "./tool/tool.ts";
 export { Workspace } from "./tool/workspace.ts";

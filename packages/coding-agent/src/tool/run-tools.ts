@@ -8,7 +8,8 @@ import {
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
-import type { AgentEvent, Turn } from "@devtool/server/agent";
+import type { AgentEvent, ArgumentsEdit, Turn } from "@devtool/server/agent";
+import { checkEditedArguments } from "./edited-call.ts";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "./scheduler.ts";
 import type { EditState, Tool } from "./tool.ts";
 
@@ -63,6 +64,21 @@ export async function* runTools(
   for await (const value of runOpenCalls(openToolCalls(turn.task), context, signal)) yield { case: "toolCalls", value };
   const updates = calls.map(({ name, args }) => ({ call: newToolCall(nextId(), name, args) }));
   for await (const value of runNewCalls(updates, context, signal)) yield { case: "toolCalls", value };
+}
+
+/**
+ * Checks arguments that a user wrote in place of those of a call of `runTools`, for `AgentExecutor.checkArguments`: by the tool and
+ * by the policy.
+ *
+ * Throws a `DevtoolError` that names the argument or the rule, for arguments that cannot be used.
+ */
+export async function checkToolArguments(
+  edit: ArgumentsEdit,
+  { tools, policy, settle = () => "unknown", onNotice = () => undefined }: RunToolsOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const byName = new Map(tools.map((tool) => [tool.declaration.name, tool]));
+  await checkEditedArguments(edit, { tools: byName, policy, settle, onNotice, task: edit.task }, signal);
 }
 
 /** Creates a pending tool call. */

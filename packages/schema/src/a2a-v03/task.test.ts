@@ -1,7 +1,7 @@
 import { create, fromJson, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
-import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
+import { EXTENSION_URI, MODIFIED_ARGUMENTS_URI, TASK_EVENT_URI } from "../extension.ts";
 import { TaskSchema as A2aTaskSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { ToolCallSchema, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
@@ -55,6 +55,17 @@ const talk: Task = taskOf({
 });
 
 describe("a task in A2A 0.3", () => {
+  it("keeps the arguments that a user wrote beside an answer (TOOL-12)", () => {
+    const args = { command: "ls", deep: { list: [1, null] } };
+    const parts = [{ content: answer, modifiedArguments: args }];
+    const task = taskOf({ history: [create(MessageSchema, { messageId: "u1", role: Role.USER, parts })] });
+    const json = encodeTask(task);
+    expect(json).toMatchObject({ history: [{ parts: [{ metadata: { [MODIFIED_ARGUMENTS_URI]: args } }] }] });
+    const [message] = decodeTask(json).history;
+    expect(message?.parts).toMatchObject([{ content: { case: "confirmation" }, modifiedArguments: args }]);
+    expect(message?.parts[0]?.metadata).toBeUndefined();
+  });
+
   it("is decoded as it was encoded", () => {
     expect(decodeTask(encodeTask(talk))).toEqual(talk);
   });

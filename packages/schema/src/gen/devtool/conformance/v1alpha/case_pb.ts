@@ -245,7 +245,8 @@ export type Step = Message<"devtool.conformance.v1alpha.Step"> & {
    * its value.
    *
    * A place is a list of keys separated by dots, in the result or, for a
-   * stream, in its frames. `<header:NAME>` is a header of the response.
+   * stream, in its frames. `\.` is a dot in a key. `<header:NAME>` is a header of
+   * the response.
    *
    * @generated from field: map<string, string> capture = 7;
    */
@@ -333,7 +334,8 @@ export type StepJson = {
    * its value.
    *
    * A place is a list of keys separated by dots, in the result or, for a
-   * stream, in its frames. `<header:NAME>` is a header of the response.
+   * stream, in its frames. `\.` is a dot in a key. `<header:NAME>` is a header of
+   * the response.
    *
    * @generated from field: map<string, string> capture = 7;
    */
