@@ -42,7 +42,7 @@ const STEPS = ["initialize", "session/new", "session/prompt"] as const;
 
 const PLAYED = variantsOf("faults of ACP agents", FAULTS, 5);
 
-const rounds = roundsOf("DEVTOOL_ACP_CHAOS_ROUNDS", { quick: 1, ci: 2, deep: 50 });
+const rounds = roundsOf("DEVTOOL_ACP_CHAOS_ROUNDS", { quick: 1, ci: 1, deep: 50 });
 
 describe("ACP agents that misbehave", () => {
   let base: string;

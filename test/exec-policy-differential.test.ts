@@ -7,7 +7,7 @@ import { generateCommands } from "./exec-policy/generate.ts";
 import { runInBash } from "./exec-policy/run-in-bash.ts";
 import { PROGRAMS, WRAPPERS } from "./exec-policy/vocabulary.ts";
 
-const COUNT = roundsOf("DEVTOOL_SHELL_COMMANDS", { quick: 200, ci: 1000, deep: 500_000 });
+const COUNT = roundsOf("DEVTOOL_SHELL_COMMANDS", { quick: 200, ci: 500, deep: 500_000 });
 const SEED = seedOf();
 /** How many lines are compared at a time: their logs are files. */
 const BATCH = 10_000;

@@ -11,7 +11,7 @@ import type { SourceFile } from "./failpoints/steps.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const kills = roundsOf("DEVTOOL_FAILPOINT_KILLS", { quick: 1, ci: 1, deep: 50 });
 /** One failpoint of this many is tried, by the seed another one in each run of CI. */
-const ONE_IN = roundsOf("DEVTOOL_FAILPOINT_SHARE", { quick: 48, ci: 4, deep: 1 });
+const ONE_IN = roundsOf("DEVTOOL_FAILPOINT_SHARE", { quick: 48, ci: 6, deep: 1 });
 const seed = seedOf();
 /** Kills at the failpoints whose names hold this, to look at one of them. */
 const chosen = process.env.DEVTOOL_FAILPOINTS ?? "";

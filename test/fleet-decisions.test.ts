@@ -8,7 +8,7 @@ import { asking } from "./fleet/agents.ts";
 import { type Replica, startReplica } from "./fleet/replicas.ts";
 
 const bin = findPostgres();
-const CALLS = roundsOf("DEVTOOL_DECISIONS", { quick: 60, ci: 500, deep: 10_000 });
+const CALLS = roundsOf("DEVTOOL_DECISIONS", { quick: 60, ci: 250, deep: 10_000 });
 const AT_ONCE = 20;
 
 /** The error with which a server refused a decision; undefined when it accepted the decision. */

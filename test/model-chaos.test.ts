@@ -17,7 +17,7 @@ import { roundsOf, variantsOf } from "./depth.ts";
 import { FAULTS, type Fault } from "./model-chaos/faults.ts";
 import { playFault, violationsOf } from "./model-chaos/play.ts";
 
-const ROUNDS = roundsOf("DEVTOOL_CHAOS_ROUNDS", { quick: 1, ci: 3, deep: 100 });
+const ROUNDS = roundsOf("DEVTOOL_CHAOS_ROUNDS", { quick: 1, ci: 1, deep: 100 });
 const PLAYED = variantsOf("faults of an API", FAULTS, 10);
 const SIDE_BY_SIDE = 12;
 const DEADLINE_MS = 120_000;

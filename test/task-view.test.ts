@@ -22,7 +22,7 @@ import { type ServerProcess, startServing } from "./crash/server-process.ts";
 import { roundsOf, seedOf } from "./depth.ts";
 import { freePort } from "./free-port.ts";
 
-const CUTS = roundsOf("DEVTOOL_VIEW_CUTS", { quick: 3, ci: 100, deep: 2000 });
+const CUTS = roundsOf("DEVTOOL_VIEW_CUTS", { quick: 3, ci: 40, deep: 2000 });
 const QUICK = { baseDelayMs: 1 };
 
 describe("a view of a task", () => {
