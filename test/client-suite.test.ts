@@ -49,35 +49,33 @@ const byCard: Connecting = async (url, token) => {
 };
 
 const CUT_EVERY = roundsOf("DEVTOOL_CUT_EVERY", { quick: 7993, ci: 1999, deep: 97 });
+/** For all conversations of a suite: the fewer bytes between two cuts, the more there are. */
+const LIMIT_MS = 600_000 + Math.round(200_000_000 / CUT_EVERY);
 
-describe.concurrent("the client suite", () => {
+describe.concurrent("the client suite", { timeout: LIMIT_MS }, () => {
   it.each([
     ["Connect", overConnect],
     ["gRPC", overGrpc],
     ["A2A 0.3", overA2a],
-  ])(`passes our client over %s, cut at every ${CUT_EVERY}th byte`, { timeout: 600_000 }, async (_name, connecting) => {
+  ])(`passes our client over %s, cut at every ${CUT_EVERY}th byte`, async (_name, connecting) => {
     const results = await play({ connecting, cutEvery: CUT_EVERY });
     expect(results.filter(({ status }) => status !== "passed")).toEqual([]);
     expect(results).toHaveLength(2 * clientCases().cases.length);
   });
 
-  it.each(INTERFACES)(
-    `passes our client over A2A 1.0 in $binding, cut at every ${CUT_EVERY}th byte`,
-    { timeout: 600_000 },
-    async (over) => {
-      let plays = 0;
-      const connecting: Connecting = (url, token) => {
-        plays++;
-        return createA2aTransport({ ...V1, url, token, protocolBinding: over.binding });
-      };
-      const results = await play({ over, connecting, cutEvery: CUT_EVERY });
-      expect(results.filter(({ status }) => status !== "passed")).toEqual([]);
-      expect(results).toHaveLength(2 * clientCases().cases.length);
-      expect(results[0]?.id).toBe(`client/a2a-1.0-${over.binding.toLowerCase().replace("+", "-")}/appendix-a`);
-      // The streams are cut to their ends: the conversations have some 35,000 bytes together.
-      expect(plays * CUT_EVERY).toBeGreaterThan(25_000);
-    },
-  );
+  it.each(INTERFACES)(`passes our client over A2A 1.0 in $binding, cut at every ${CUT_EVERY}th byte`, async (over) => {
+    let plays = 0;
+    const connecting: Connecting = (url, token) => {
+      plays++;
+      return createA2aTransport({ ...V1, url, token, protocolBinding: over.binding });
+    };
+    const results = await play({ over, connecting, cutEvery: CUT_EVERY });
+    expect(results.filter(({ status }) => status !== "passed")).toEqual([]);
+    expect(results).toHaveLength(2 * clientCases().cases.length);
+    expect(results[0]?.id).toBe(`client/a2a-1.0-${over.binding.toLowerCase().replace("+", "-")}/appendix-a`);
+    // The streams are cut to their ends: the conversations have some 35,000 bytes together.
+    expect(plays * CUT_EVERY).toBeGreaterThan(25_000);
+  });
 
   it.each(INTERFACES)("passes our client that finds A2A 1.0 in $binding by the card", async (over) => {
     const results = await play({ over, connecting: byCard, cutEvery: 9_999 });
@@ -352,7 +350,7 @@ async function resultOf(wanted: string, client: Client & ClientSuiteOptions): Pr
 
 function results({ connecting, spoil, ...options }: Client & ClientSuiteOptions): AsyncIterable<CaseResult> {
   const streams = honestProgram({ connecting, speaking: () => connecting, ...(spoil && { spoil }) });
-  return runClientSuite(streams, AbortSignal.timeout(600_000), { timeoutMs: 120_000, ...options });
+  return runClientSuite(streams, AbortSignal.timeout(LIMIT_MS), { timeoutMs: 120_000, ...options });
 }
 
 /** Changes to the requests of a client. */

@@ -27,9 +27,11 @@ const ALWAYS_RED: Readonly<Record<Way["protocolVersion"], readonly string[]>> = 
 const ONE_IN = roundsOf("DEVTOOL_FAULT_CASES", { quick: 24, ci: 12, deep: 1 });
 /** One fault of this many is played. */
 const FAULT_IN = roundsOf("DEVTOOL_FAULTS", { quick: 10, ci: 1, deep: 1 });
+/** For all cases of a fault, of which the deep tier plays twelve times as many as CI. */
+const LIMIT_MS = 600_000 + Math.round(3_600_000 / ONE_IN);
 const seed = seedOf();
 
-describe.concurrent("the conformance kit, played against broken servers", { timeout: 900_000 }, () => {
+describe.concurrent("the conformance kit, played against broken servers", { timeout: LIMIT_MS }, () => {
   for (const protocolVersion of ["0.3", "1.0"] as const) {
     it(`finds nothing else wrong when nothing is, over A2A ${protocolVersion}`, async () => {
       const select = (one: Case): boolean => isDrawn("nothing", one);
@@ -81,7 +83,7 @@ async function whatFails(spoil: Spoil, way: Way, select: (one: Case) => boolean)
       mcp: createMcp({ servers: [] }),
     });
     await using proxy = await startSpoilingProxy(server.url, spoil);
-    const signal = AbortSignal.timeout(890_000);
+    const signal = AbortSignal.timeout(LIMIT_MS - 10_000);
     const subject = await findSubject({ url: proxy.url, token: server.token, ...way }, signal);
     const results: CaseResult[] = [];
     for await (const result of runServerSuite(subject, signal, { select, timeoutMs: 120_000 })) results.push(result);

@@ -6,7 +6,7 @@ import { runEditCycles } from "./edits-crash/edit-cycles.ts";
 const cycles = roundsOf("DEVTOOL_EDIT_CRASHES", { quick: 2, ci: 5, deep: 100 });
 const { random } = Math;
 
-describe("a server that is killed while it edits files", { timeout: 20 * 60_000 }, () => {
+describe("a server that is killed while it edits files", { timeout: (20 + cycles) * 60_000 }, () => {
   it(`makes each edit once and says so, in ${cycles} crashes (R1 for edits)`, async () => {
     const report = await runEditCycles({ cycles, random, kill: "at any time", sabotage: "none" });
     console.info(`R1 for edits: ${JSON.stringify(report)}`);

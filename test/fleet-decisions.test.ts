@@ -24,7 +24,7 @@ describe.skipIf(bin === undefined)("opposite decisions at two servers at once (R
   });
   afterAll(() => database[Symbol.asyncDispose]());
 
-  it("have one winner for each call, and the loser is told which", async () => {
+  it("have one winner for each call, and the loser is told which", { timeout: 180_000 + CALLS * 200 }, async () => {
     console.info(`${CALLS} calls are decided: DEVTOOL_DECISIONS sets another number`);
     const runs: string[] = [];
     await using one = await startReplica(database.url, "decisions", asking(runs));

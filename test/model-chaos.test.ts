@@ -21,6 +21,7 @@ const ROUNDS = roundsOf("DEVTOOL_CHAOS_ROUNDS", { quick: 1, ci: 1, deep: 100 });
 const PLAYED = variantsOf("faults of an API", FAULTS, 10);
 const SIDE_BY_SIDE = 12;
 const DEADLINE_MS = 120_000;
+const LIMIT_MS = 900_000 + ROUNDS * 60_000;
 /** Long enough for the first pieces of a fake model on a busy machine. */
 const HASTY_MS = 1000;
 
@@ -98,7 +99,7 @@ describe.each(APIS)("a model behind the API of $api that fails (R10)", ({ start,
     return [...found, ...(await stuckTasks(client))];
   }
 
-  it(`does what the documentation says, ${PLAYED.length} faults × ${ROUNDS}`, { timeout: 900_000 }, async () => {
+  it(`does what the documentation says, ${PLAYED.length} faults × ${ROUNDS}`, { timeout: LIMIT_MS }, async () => {
     const rounds = Array.from({ length: ROUNDS }, () => PLAYED).flat();
     expect(await violations(model(), rounds)).toEqual([]);
     console.info(`R10, ${api}: ${rounds.length} of ${rounds.length} as documented, 0 tools twice, 0 stuck`);

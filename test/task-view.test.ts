@@ -255,7 +255,7 @@ describe("a view whose connections are cut at any byte", () => {
   };
 
   for (const [name, connectTo] of Object.entries(clients)) {
-    it(`is exactly the log over ${name}, through ${CUTS} cuts`, { timeout: 240_000 }, async () => {
+    it(`is exactly the log over ${name}, through ${CUTS} cuts`, { timeout: 240_000 + CUTS * 1_000 }, async () => {
       const client = connectTo();
       const direct = connect(server.url, server.token);
       const before = proxy.cuts();

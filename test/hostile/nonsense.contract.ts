@@ -33,7 +33,7 @@ export function testNonsense(bindings: readonly Binding[]): void {
 
   it.for(bindings)(
     `answers each of ${BODIES} mutated requests over $name in its shape, none as a fault of its own, and holds no more memory after`,
-    { timeout: 600_000 },
+    { timeout: 600_000 + BODIES * 20 },
     async (binding, { skip }) => {
       const client = clients[binding.client];
       if (!(await isServed(binding, client))) skip(`${binding.name} is not served`);
