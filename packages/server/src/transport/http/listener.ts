@@ -118,7 +118,7 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
   };
 }
 
-async function bind({ net }: SniffingServer, { host, port }: ListenOptions): Promise<void> {
+async function bind({ net }: SniffingServer, { host, port, limits }: ListenOptions): Promise<void> {
   const bound = Promise.withResolvers<void>();
   const fail = (reason: Error): void => {
     const isTaken = "code" in reason && reason.code === "EADDRINUSE";
@@ -127,7 +127,8 @@ async function bind({ net }: SniffingServer, { host, port }: ListenOptions): Pro
     bound.reject(new DevtoolError(problem, Code.FailedPrecondition, { remedy, cause: reason }));
   };
   net.once("error", fail);
-  net.listen(port, host, bound.resolve);
+  // As many may wait as may be open: all clients come back at once after a restart. Node's default is 511; the kernel has a limit too.
+  net.listen({ port, host, backlog: limits.maxConnections }, bound.resolve);
   await bound.promise;
   net.off("error", fail);
 }
