@@ -5,14 +5,14 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { stream, type Target } from "../client.ts";
-import { printRow } from "./row.ts";
+import { numberNamed, printRow } from "./row.ts";
 import { sabotageNamed } from "./sabotage.ts";
 import { startWatchedServer, type WatchedServer } from "./watched-server.ts";
 
-const STREAMS = 10_000;
-const IDLE_MS = 60_000;
+const STREAMS = numberNamed("streams", 10_000);
+const IDLE_MS = numberNamed("idle-seconds", 60) * 1000;
 /** This many connect at a time. */
-const BATCH = 200;
+const BATCH = numberNamed("at-once", 200);
 
 /** The cost of idle streams. */
 interface Cost {
