@@ -16,7 +16,7 @@ describe("a listener", () => {
   it.skipIf(!canQueue)(`has room for all clients that connect at once, as after a restart${note}`, async () => {
     const limits = { ...CONNECTION_TIMEOUTS, maxConnections: 2 * CLIENTS, maxConcurrentStreams: 10 };
     const listener = await listen({
-      ...{ host: "127.0.0.1", port: 0, allowedHosts: [], allowedOrigins: [] },
+      ...{ host: "127.0.0.1", port: 0, allowedHosts: [], allowedOrigins: [], ownPages: false },
       limits,
       onError: () => undefined,
     });
