@@ -117,6 +117,44 @@ describe.skipIf(!found.confines)(`a repository that names programs for git (H2)$
     expect(victim.has("PWNED")).toBe(false);
   });
 
+  it.each(["a submodule", "a clone", "a bare repository"])(
+    "runs none of them without asking, by the configuration of %s in the workspace",
+    async (kind) => {
+      await using victim = new Victim();
+      const git = (directory: string, ...args: string[]): unknown =>
+        execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", "-C", directory, ...args]);
+      const nested = join(victim.workspace, "sub");
+      git(".", "init", "--quiet", victim.workspace);
+      git(".", "init", "--quiet", ...(kind === "a bare repository" ? ["--bare"] : []), nested);
+      victim.file("sub/notes.txt", "one");
+      if (kind !== "a bare repository") {
+        git(nested, "add", "notes.txt");
+        git(nested, "commit", "--quiet", "-m", "one");
+        victim.file("sub/.gitattributes", "* filter=evil diff=evil\n");
+        victim.file("sub/notes.txt", "two");
+      }
+      if (kind !== "a clone") git(victim.workspace, "add", kind === "a submodule" ? "sub" : ".");
+      for (const key of ["core.fsmonitor", "filter.evil.clean", "diff.evil.textconv", "diff.external"])
+        git(nested, "config", key, "echo R''AN >&2; false");
+      // The programs would run: the user's own git runs them there.
+      if (kind !== "a bare repository")
+        expect(spawnSync("git", ["-C", nested, "status"], { encoding: "utf8" }).stderr).toContain("RAN");
+      const server = await victim.serve();
+      const commands = ["status", "status -sb", "diff", "diff --stat", "log -p", "ls-files -m", "show", "grep one"];
+      const unasked: string[] = [];
+      for (const directory of ["", "sub"]) {
+        for (const command of [...commands.map((words) => `git ${words}`), "ls -R sub", "cat sub/notes.txt"]) {
+          const task = await say(server, `call run_shell_command ${JSON.stringify({ command, directory })}`);
+          if (asked(task).length > 0) continue;
+          unasked.push(`${directory}: ${command}`);
+          expect(outputs(task), `${directory}: ${command}`).not.toContain("RAN");
+        }
+      }
+      expect(unasked).toEqual(expect.arrayContaining([": git status", ": cat sub/notes.txt"]));
+      expect(unasked.filter((line) => line.startsWith("sub: git"))).toEqual([]);
+    },
+  );
+
   it("changes nothing without asking, whatever git is made to run", async () => {
     await using victim = new Victim();
     const git = (...args: readonly string[]): Buffer => execFileSync("git", ["-C", victim.workspace, ...args]);
