@@ -19,7 +19,8 @@ server {
     proxy_connect_timeout 1s;
     proxy_read_timeout 20s;
     proxy_next_upstream error timeout http_502 http_503 non_idempotent;
-    client_max_body_size 4m;
+    # The servers have their own limit.
+    client_max_body_size 0;
   }
 }`;
 }

@@ -4,6 +4,9 @@ import type { SessionRegistry } from "./session-registry.ts";
 /** The time in milliseconds after which the tasks of a workspace are tried again that this server could not reach. */
 const RETRY_MS = 60_000;
 
+/** The number of tasks that are opened at the same time: half of the connections, so that leases are renewed meanwhile. */
+const AT_ONCE = 4;
+
 /** Dependencies of `Takeover`. */
 export interface TakeoverOptions {
   readonly registry: SessionRegistry;
@@ -33,15 +36,18 @@ export class Takeover {
     const failures: unknown[] = [];
     for (const [workspace, since] of this.#unreachable)
       if (now() - since > RETRY_MS) this.#unreachable.delete(workspace);
-    for (const taskId of await leases.orphaned([...this.#unreachable.keys()])) {
-      if (signal.aborted) return;
-      try {
-        using own = await registry.own(taskId);
-        if (!own) await this.#note(taskId);
-      } catch (reason) {
-        failures.push(reason);
+    const waiting = [...(await leases.orphaned([...this.#unreachable.keys()]))];
+    const openEach = async (): Promise<void> => {
+      for (let taskId = waiting.shift(); taskId !== undefined && !signal.aborted; taskId = waiting.shift()) {
+        try {
+          using own = await registry.own(taskId);
+          if (!own) await this.#note(taskId);
+        } catch (reason) {
+          failures.push(reason);
+        }
       }
-    }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, openEach));
     if (failures.length > 0) throw new AggregateError(failures, "tasks of another server cannot be opened");
   }
 

@@ -89,7 +89,8 @@ class CardVariants {
   /**
    * Returns the form of 1.0 with the signature of a key.
    *
-   * It is signed once per key, so that its entity tag stays the same.
+   * It is signed once per key. Its entity tag is that of the card and the key, which servers behind one address share, and weak:
+   * each of them signs with other random bytes.
    */
   #signedBy(key: CardKey): Promise<Variant> {
     if (this.#signed?.keyId !== key.keyId) this.#signed = { keyId: key.keyId, variant: this.#sign(key) };
@@ -98,7 +99,8 @@ class CardVariants {
 
   async #sign(key: CardKey): Promise<Variant> {
     const { signCard } = await import("../auth/card-signature.ts");
-    return variantOf(await signCard(this.#v1, key));
+    const { etag } = variantOf({ card: this.#v1, key: key.keyId });
+    return { body: JSON.stringify(await signCard(this.#v1, key)), etag: `W/${etag}` };
   }
 }
 

@@ -1,0 +1,72 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { findSubject, runServerSuite } from "@devtool/conformance";
+import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { knownFailingOf } from "./conformance/known-failing.ts";
+import { WAYS } from "./conformance/peers.ts";
+import { variantsOf } from "./depth.ts";
+import { ServerFleet } from "./fleet/server-fleet.ts";
+import { foreignClients } from "./interop/foreign-clients.ts";
+import { SCENARIOS } from "./interop/scenario.ts";
+import { NGINX } from "./outer/nginx.ts";
+import { freeAddress } from "./push/free-address.ts";
+
+const bin = findPostgres();
+const LIMIT_MS = 600_000;
+
+/** What a balancer hands on by HTTP/1.1. gRPC has its streams over HTTP/2, and the same handlers behind it. */
+const ways = variantsOf(
+  "bindings of A2A against a fleet",
+  WAYS.filter(({ binding }) => binding !== "GRPC"),
+  1,
+);
+const clients = variantsOf(
+  "official SDKs against a fleet",
+  foreignClients().filter(({ binding, missing }) => binding !== "GRPC" && missing === undefined),
+  3,
+);
+
+describe.skipIf(bin === undefined || NGINX === undefined)("three servers behind a balancer, round robin", () => {
+  let database: PostgresServer;
+  let fleet: ServerFleet;
+  let hook: string;
+  beforeAll(async () => {
+    database = await startPostgres(bin ?? "");
+    hook = await freeAddress();
+    fleet = await ServerFleet.start({ database, schema: "kit", replicas: 3, flags: ["--push-target", hook] });
+  }, LIMIT_MS);
+  afterAll(async () => {
+    await fleet[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+
+  it.each(ways)(
+    "pass the conformance kit for A2A $protocolVersion over $binding",
+    { timeout: LIMIT_MS },
+    async (way) => {
+      await using own = await ServerFleet.start({
+        ...{ database, replicas: 3 },
+        schema: `kit_${way.protocolVersion}_${way.binding}`.replaceAll(/\W/g, "_").toLowerCase(),
+      });
+      const signal = AbortSignal.timeout(LIMIT_MS);
+      const subject = await findSubject({ url: own.url, token: own.token, ...way }, signal);
+      const results = await Array.fromAsync(runServerSuite(subject, signal));
+      const known = way.protocolVersion === "1.0" ? knownFailingOf("devtool").failures.map(({ id }) => id) : [];
+      const failing = results.filter(({ status, id }) => status === "failed" && !known.includes(id));
+      expect(failing).toEqual([]);
+      expect(results.filter(({ status }) => status === "passed").length).toBeGreaterThan(40);
+    },
+  );
+
+  it.each(clients)("serve $peer over A2A $protocol, $binding", { timeout: LIMIT_MS }, async (client) => {
+    const { peer, protocol, binding, known } = client;
+    const file = `${peer} ${protocol} ${binding}.txt`.replace(/[^\w.]+/g, "-");
+    const target = { url: fleet.url, token: fleet.token, binding, protocol, file, hook };
+    const results = await client.play(target, SCENARIOS);
+    const failed = results.filter(({ ok, scenario }) => !ok && !(scenario in known));
+    expect(failed).toEqual([]);
+    expect(results.filter(({ ok }) => ok).length).toBeGreaterThan(5);
+    expect(await readFile(join(fleet.workspace, file), "utf8")).toBe("made");
+  });
+});
