@@ -1,5 +1,5 @@
-import type { Stats } from "node:fs";
-import { delimiter } from "node:path";
+import { accessSync, constants, type Stats, statSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
 import { HostPrograms, sortSearchPath } from "@devtool/sandbox";
 import type { ApprovalMode } from "@devtool/schema";
 import type { PermissionPolicy } from "@devtool/server/agent";
@@ -23,6 +23,28 @@ export interface AgentPlace extends ProgramPlace {
 /** Returns the absolute path of a program that only root and this user can change, and that is in no workspace. */
 export function findProgram(name: string, place: ProgramPlace): string | undefined {
   return new HostPrograms(cleanPath(place), []).find(name, place.workspaces);
+}
+
+/**
+ * Returns where a program is that `findProgram` does not return, and why, in words; undefined if it is not in PATH at all.
+ */
+export function unusedProgram(name: string, place: ProgramPlace): string | undefined {
+  const directories = (place.env.PATH ?? "").split(delimiter).filter(isAbsolute);
+  const path = directories.map((directory) => join(directory, name)).find(isExecutable);
+  if (path === undefined) return undefined;
+  const isOnlyInside = findProgram(name, { ...place, workspaces: [] }) !== undefined;
+  if (!isOnlyInside) return `${path} is not used, since a project or another user can change it`;
+  const [workspace = ""] = place.workspaces;
+  return `${path} is not used for work in ${workspace}, which contains it: work in another directory`;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
 }
 
 /** Returns the directories of PATH in which only root and this user can change programs, without those of workspaces. */

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -43,11 +43,25 @@ describe("devtool doctor, about the agents that serve knows by name", () => {
     expect(said).toMatch(/✓ agent claude +Claude Code \(untested\), /);
   });
 
-  it("starts nothing from the directory that it runs in", async () => {
+  it("says where a program is that others can change, and does not start it", async () => {
+    const shared = join(base, "shared");
+    await mkdir(shared);
+    await chmod(shared, 0o777);
+    await program(join(shared, "vibe-acp"), `touch ${base}/started`);
+    const said = await doctor(`${shared}:/usr/bin`);
+    expect(said).toContain(
+      `Mistral Vibe: ${shared}/vibe-acp is not used, since a project or another user can change it`,
+    );
+    await expect(rm(join(base, "started"))).rejects.toThrow("ENOENT");
+  });
+
+  it("starts nothing from the directory that it runs in, and says so", async () => {
     const inside = await mkdtemp(join(process.cwd(), ".doctor-"));
     try {
       await program(join(inside, "vibe-acp"), `touch ${base}/started`);
-      expect(await doctor(`${inside}:/usr/bin`)).toContain("Mistral Vibe is not installed");
+      expect(await doctor(`${inside}:/usr/bin`)).toContain(
+        `Mistral Vibe: ${inside}/vibe-acp is not used for work in ${process.cwd()}, which contains it: work in another directory`,
+      );
       await expect(rm(join(base, "started"))).rejects.toThrow("ENOENT");
     } finally {
       await rm(inside, { recursive: true });

@@ -3,7 +3,7 @@ import { readFile, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { objectOrEmpty, parseJsonOrUndefined } from "@devtool/schema/json";
-import { cleanPath, findProgram, type ProgramPlace } from "./agent-programs.ts";
+import { cleanPath, findProgram, type ProgramPlace, unusedProgram } from "./agent-programs.ts";
 import { AGENT_PROGRAMS, type AgentProgram } from "./known-programs.ts";
 
 /** An agent that `devtool serve --agent` knows by name, on this machine. */
@@ -11,6 +11,8 @@ export interface KnownAgent {
   readonly profile: AgentProgram;
   /** The path and version of its program. Undefined if it is not installed. */
   readonly found: { readonly path: string; readonly version: string } | undefined;
+  /** Where its program is and why it is not used, in words. Undefined if it is found, or nowhere. */
+  readonly unused?: string | undefined;
 }
 
 /** Maximum time for a program to print its version, in milliseconds. */
@@ -21,7 +23,7 @@ export function knownAgents(place: ProgramPlace): Promise<KnownAgent[]> {
   return Promise.all(
     AGENT_PROGRAMS.map(async (profile) => {
       const path = findProgram(profile.program, place);
-      if (path === undefined) return { profile, found: undefined };
+      if (path === undefined) return { profile, found: undefined, unused: unusedProgram(profile.program, place) };
       const version = (await packageVersion(dirname(await realpath(path)))) ?? (await reportedVersion(path, place));
       return { profile, found: { path, version } };
     }),

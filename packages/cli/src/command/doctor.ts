@@ -141,8 +141,11 @@ async function mcpServers(data: string): Promise<Finding[]> {
 /** Lists the agents that `serve --agent NAME` can start, and how to install or to log in. */
 async function agents({ env }: Pick<Io, "env">): Promise<Finding[]> {
   const known = await knownAgents({ env, workspaces: [process.cwd()] });
-  return known.map(({ profile: { name, title, login, install, untested }, found }): Finding => {
-    if (!found) return { name: `agent ${name}`, verdict: "info", says: `${title} is not installed: ${install}` };
+  return known.map(({ profile: { name, title, login, install, untested }, found, unused }): Finding => {
+    if (!found) {
+      const says = unused === undefined ? `${title} is not installed: ${install}` : `${title}: ${unused}`;
+      return { name: `agent ${name}`, verdict: "info", says };
+    }
     const about = [title, found.version, ...(untested === undefined ? [] : ["(untested)"])].filter(Boolean).join(" ");
     return { name: `agent ${name}`, verdict: "good", says: `${about}, ${found.path}. To log in, ${login}` };
   });
