@@ -83,7 +83,8 @@ function shownPattern(text: string): RegExp {
  * npm may warn about settings of the machine.
  */
 function transcriptPattern(transcript: string): RegExp {
-  const lines = transcript.trimEnd().split("\n").map(linePattern);
+  const text = transcript.trimEnd();
+  const lines = text === "" ? [] : text.split("\n").map(linePattern);
   return new RegExp(`^${lines.join("")}`, "m");
 }
 
@@ -148,7 +149,10 @@ class Shell implements AsyncDisposable {
     server.stdout.resume();
   }
 
-  /** Types what a transcript has behind its prompts, and waits until the terminal shows the transcript. */
+  /**
+   * Types what a transcript has behind its prompts, each time when the terminal shows what stands before the prompt, and waits until
+   * it shows the rest. An answer to a question takes the place of the question's menu.
+   */
   async chat(transcript: string): Promise<void> {
     const { PATH = "", HOME = "" } = this.#environment;
     this.#terminal ??= await Tmux.open({
@@ -156,11 +160,14 @@ class Shell implements AsyncDisposable {
       columns: 160,
       directory: this.#directory,
     });
-    for (const [, prompt = "", typed = ""] of transcript.matchAll(/^(\$|choose >|>) (.+)$/gm)) {
-      await this.#terminal.shows(new RegExp(`^${escaped(prompt)}\\n*$(?![^])`, "m"));
+    let from = 0;
+    for (const { 0: line, 1: prompt = "", 2: typed = "", index } of transcript.matchAll(/^(\$|choose >|>) (.+)$/gm)) {
+      const before = transcriptPattern(transcript.slice(from, index)).source;
+      await this.#terminal.shows(new RegExp(`${before}${escaped(prompt)}\\n*$(?![^])`, "m"));
       await this.#terminal.type(typed, "Enter");
+      from = prompt === "choose >" ? index + line.length + 1 : index;
     }
-    await this.#terminal.shows(transcriptPattern(transcript));
+    await this.#terminal.shows(transcriptPattern(transcript.slice(from)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
