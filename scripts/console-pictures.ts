@@ -5,47 +5,64 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient, createTaskView } from "@devtool/client";
-import { serveCodingAgent } from "@devtool/coding-agent";
+import { type Model, serveCodingAgent, stepStart } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
-import { BrowserAccessService } from "@devtool/schema";
+import { AgentThoughtSchema, BrowserAccessService, UsageSchema } from "@devtool/schema";
 import type { Browser, Page } from "playwright-core";
 import { launch } from "../test/outer/browser.ts";
 
 const destination = resolve(process.argv[2] ?? "docs/pictures");
 
-/** What the scripted agent plays for the pictures. */
-const REVIEW = [
-  "think",
-  "text I read the three routes. **Two of them** answer before the body is read, so a slow client holds a connection:\\n\\n| route | waits | closes |\\n| --- | --- | --- |\\n| `/upload` | yes | no |\\n| `/health` | no | yes |\\n\\n```ts\\nexport function timeout(request: Request) {\\n  return AbortSignal.any([request.signal, AbortSignal.timeout(30_000)]);\\n}\\n```\\n\\nI will change the limit next.",
-  "run printf '\\033[32mok\\033[0m 12 tests\\n\\033[31mfailed\\033[0m 1 test: upload times out\\n'",
-  "read limits.ts",
-  "write limits.ts export const bodyMs = 30_000;\\nexport const idleMs = 5_000;\\nexport const maxBytes = 4 * 1024 * 1024;\\n",
-  "text Done.",
-].join("\n");
+/** A model that always finds the same fault, for the pictures. */
+const model: Model = {
+  name: "example-model",
+  async *generate({ history }) {
+    const { message } = stepStart(history);
+    const prompt = message?.parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
+    if (prompt?.startsWith("Uploads")) {
+      const value = { subject: "Where a connection can wait", description: "The limits are in one file." };
+      yield { case: "thought", value: create(AgentThoughtSchema, value) };
+      yield { case: "text", value: FOUND };
+      const command = "printf '\\033[32m12 passed\\033[0m\\n\\033[31m1 failed\\033[0m: upload times out\\n'";
+      yield { case: "toolCall", value: { name: "run_shell_command", args: { command } } };
+      yield { case: "toolCall", value: { name: "read_file", args: { path: "limits.ts" } } };
+      yield { case: "toolCall", value: { name: "write_file", args: { file_path: "limits.ts", content: AFTER } } };
+    } else yield { case: "text", value: "Done." };
+    yield { case: "usage", value: create(UsageSchema, { inputTokens: 8412n, outputTokens: 655n }) };
+  },
+};
 
-const workspace = await mkdtemp(join(tmpdir(), "shop-api-"));
-await writeFile(join(workspace, "limits.ts"), "export const bodyMs = 10_000;\nexport const idleMs = 5_000;\n");
+const FOUND = `Two of the routes answer **before the body is read**, so a slow client holds a connection:
+
+| route | waits | closes |
+| --- | --- | --- |
+| \`/upload\` | yes | no |
+| \`/health\` | no | yes |
+
+I raise the limit for bodies, and add one for their size.`;
+const BEFORE = "export const bodyMs = 10_000;\nexport const idleMs = 5_000;\n";
+const AFTER = "export const bodyMs = 30_000;\nexport const idleMs = 5_000;\nexport const maxBytes = 4_194_304;\n";
+
+const base = await mkdtemp(join(tmpdir(), "pictures-"));
+const workspace = join(base, "shop-api");
+await mkdir(workspace);
+await writeFile(join(workspace, "limits.ts"), BEFORE);
 await mkdir(destination, { recursive: true });
-await using server = await serveCodingAgent({ workspace, site: await loadConsole() });
+await using server = await serveCodingAgent({ workspace, model, site: await loadConsole() });
 const interceptors = [bearerInterceptor(server.token)];
 const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
 const client = createDevtoolClient(transport);
 const soon = (): AbortSignal => AbortSignal.timeout(60_000);
 
-for (const prompt of [
-  "text Which tests are slow?",
-  "text Release notes for 2.4",
-  "fail 400",
-  "text Rename the module of prices",
-]) {
+for (const prompt of ["Which tests are slow?", "Write release notes for 2.4", "Rename the module of prices"]) {
   await createTaskView(client).send(prompt, soon());
 }
 const review = createTaskView(client);
-await review.send(REVIEW, soon());
-await review.rename("Slow clients hold connections", soon());
+await review.send("Uploads of slow clients hold connections open. Find out why, and mend it.", soon());
 const { id } = review.snapshot().task;
 
 const browser = await launch();
@@ -68,7 +85,7 @@ try {
   }
 } finally {
   await browser.close();
-  await rm(workspace, { recursive: true });
+  await rm(base, { recursive: true });
 }
 
 async function open(from: Browser, colorScheme: "light" | "dark", width: number): Promise<Page> {
@@ -77,7 +94,6 @@ async function open(from: Browser, colorScheme: "light" | "dark", width: number)
     viewport: { width, height: width > 700 ? 860 : 640 },
     deviceScaleFactor: 2,
   });
-  page.on("console", (message) => console.log(message.type(), message.text()));
   const { code } = await createClient(BrowserAccessService, transport).createAccessCode({});
   await page.goto(`${server.url}/console/#code=${code}`);
   await page.locator(".row").first().waitFor();

@@ -25,6 +25,7 @@ const PUBLISHED = [
   "schema",
   "client",
   "react",
+  "console",
   "server",
   "policy",
   "sandbox",

@@ -10,6 +10,7 @@ export const SAYS: Readonly<Record<string, string>> = {
 `,
   client: "done\n",
   server: "Echo 0.3.0\n",
+  console: "200 text/html; charset=utf-8\n",
   policy: `allow · builtin:reads-only
 allow · policy.toml:2
 deny · policy.toml:1 · pushing is for people

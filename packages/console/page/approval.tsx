@@ -1,6 +1,6 @@
 import type { AskedToolCall } from "@devtool/client";
 import { type TaskActions, useApproval } from "@devtool/react";
-import { OPTION_CANCEL } from "@devtool/schema";
+import { OPTION_CANCEL, OPTION_MODIFY_WITH_EDITOR } from "@devtool/schema";
 import { type ReactNode, useState } from "react";
 import { DiffView } from "./diff-view.tsx";
 import { words } from "./words.ts";
@@ -16,6 +16,8 @@ export function Approval({ question, answer }: ApprovalProps): ReactNode {
   const { options, canEdit, content, isEdited, isAnswering, edit, choose } = approval;
   const [isEditing, setEditing] = useState(false);
   const [reason, setReason] = useState("");
+  // The content is edited here, so there is no need to be shown it again.
+  const offered = canEdit ? options.filter(({ id }) => id !== OPTION_MODIFY_WITH_EDITOR) : options;
   const title = question.description || question.toolName;
   return (
     <section className="approval" aria-label={title}>
@@ -42,7 +44,7 @@ export function Approval({ question, answer }: ApprovalProps): ReactNode {
         <input value={reason} onChange={({ currentTarget }) => setReason(currentTarget.value)} />
       </label>
       <div className="options">
-        {options.map(({ id, name }, index) => (
+        {offered.map(({ id, name }, index) => (
           <button
             key={id}
             type="button"

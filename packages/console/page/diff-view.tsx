@@ -45,11 +45,13 @@ function Cell({ line, mark }: CellProps): ReactNode {
   if (!line) return <td className="none" />;
   return (
     <td data-mark={mark}>
-      <span className="line-number">{line.number}</span>
-      <code>
-        {mark}
-        {line.text}
-      </code>
+      <div className="line">
+        <span className="line-number">{line.number}</span>
+        <code>
+          {mark}
+          {line.text}
+        </code>
+      </div>
     </td>
   );
 }

@@ -32,13 +32,14 @@ export function Session({ client, taskId, view, onStart }: SessionProps): ReactN
     onStart(id);
     replacePlace(sessionAddress(id));
   }, [isNew, id, onStart]);
+  const isEmpty = id === "" && isNew && task.unsent.length === 0;
   const problem = task.failure ?? task.error;
   return (
-    <section className="session" aria-label={task.task.title || words.newSession}>
+    <section className={isEmpty ? "session empty" : "session"} aria-label={task.task.title || words.newSession}>
       <SessionHeader task={task} view={view} />
       {view === "timeline" && id !== "" && <Timeline client={client} taskId={id} head={sequence} />}
       {view === "audit" && id !== "" && <AuditTrail client={client} taskId={id} head={sequence} />}
-      {view === "conversation" && <Conversation client={client} task={task} />}
+      {view === "conversation" && !isEmpty && <Conversation client={client} task={task} />}
       <footer>
         {problem && <p role="alert">{problem.rawMessage}</p>}
         {task.lost && <p role="status">{words.lost}</p>}

@@ -9,7 +9,7 @@ export const de: Words = {
   loadMore: "Ältere Sitzungen",
   back: "Alle Sitzungen",
   message: "Nachricht",
-  messageHint: "Was soll der Agent tun? / zeigt Befehle",
+  messageHint: "Nachricht, oder / für Befehle",
   send: "Senden",
   queueIt: "Einreihen",
   stop: "Anhalten",

@@ -10,7 +10,7 @@ export const en = {
   loadMore: "Older sessions",
   back: "All sessions",
   message: "Message",
-  messageHint: "What should the agent do? / lists commands",
+  messageHint: "Message, or / for commands",
   send: "Send",
   queueIt: "Queue",
   stop: "Stop",

@@ -9,7 +9,7 @@ export const zh: Words = {
   loadMore: "更早的会话",
   back: "全部会话",
   message: "消息",
-  messageHint: "要代理做什么?输入 / 查看命令",
+  messageHint: "消息,或 / 查看命令",
   send: "发送",
   queueIt: "排队",
   stop: "停止",
