@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openConsole } from "./console/console-page.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
@@ -73,14 +72,9 @@ describe("devtool console", () => {
   });
 
   describe.skipIf(CHROMIUM === undefined)("in Chromium (skipped without Chromium)", () => {
-    let browser: Browser;
-    beforeAll(async () => {
-      browser = await launch();
-    });
-    afterAll(() => browser?.close());
-
     it("goes on after kill -9: start, prompt, approve with an edit, kill, restart, answer", async () => {
       const { url, token } = server.info;
+      await using browser = await launch();
       await using opened = await openConsole(browser, { url, token });
       const { page } = opened;
       await page.getByRole("link", { name: "New session" }).click();

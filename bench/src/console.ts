@@ -40,7 +40,8 @@ try {
 
 /** Reads a log of many chunks, and one that is written meanwhile. */
 async function streamed(page: Page): Promise<void> {
-  const text = `repeat ${CHUNKS} Some words of **prose**, and \`code\`. `;
+  const paragraph = "repeat 49 some **words** \ntext and the end.\\n\\n";
+  const text = Array.from({ length: CHUNKS / 50 }, () => paragraph).join("\n");
   const { task } = await client.tasks.sendMessage({ message: textMessage(crypto.randomUUID(), text) });
   await longestTask(page);
   const start = performance.now();

@@ -1,4 +1,4 @@
-import { marked } from "marked";
+import { Lexer } from "marked";
 import { memo, type ReactNode } from "react";
 import Markdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
@@ -11,7 +11,8 @@ import { Scrolling } from "./scrolling.tsx";
  * The text is rendered by blocks, so that only the last one is rendered again while it grows.
  */
 export function Prose({ text }: { readonly text: string }): ReactNode {
-  const blocks = marked.lexer(text).map(({ raw }) => raw);
+  // Blocks only: what is in a line is parsed once, when its block is rendered.
+  const blocks = new Lexer().blockTokens(text.replaceAll(/\r\n?/g, "\n")).map(({ raw }) => raw);
   const last = blocks.length - 1;
   return (
     <div className="prose">
@@ -23,14 +24,18 @@ export function Prose({ text }: { readonly text: string }): ReactNode {
   );
 }
 
-const Block = memo(
-  ({ text }: { readonly text: string }): ReactNode => (
+const Block = memo(({ text }: { readonly text: string }): ReactNode => {
+  if (text.length > MAX_BLOCK_LENGTH) return <p className="plain">{text}</p>;
+  return (
     <Markdown remarkPlugins={PLUGINS} components={COMPONENTS}>
       {text}
     </Markdown>
-  ),
-);
+  );
+});
 Block.displayName = "Block";
+
+/** Maximum length of a block that is read as Markdown. A longer one would take seconds each time that it grows. */
+const MAX_BLOCK_LENGTH = 20_000;
 
 const PLUGINS = [remarkGfm];
 
