@@ -26,7 +26,7 @@ const ALWAYS_RED: Readonly<Record<Way["protocolVersion"], readonly string[]>> = 
  */
 const ONE_IN = roundsOf("DEVTOOL_FAULT_CASES", { quick: 24, ci: 12, deep: 1 });
 /** One fault of this many is played. */
-const FAULT_IN = roundsOf("DEVTOOL_FAULTS", { quick: 10, ci: 1, deep: 1 });
+const FAULT_IN = roundsOf("DEVTOOL_FAULTS", { quick: 15, ci: 1, deep: 1 });
 /** For all cases of a fault, of which the deep tier plays twelve times as many as CI. */
 const LIMIT_MS = 600_000 + Math.round(3_600_000 / ONE_IN);
 const seed = seedOf();

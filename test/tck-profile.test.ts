@@ -6,6 +6,7 @@ import { createTckAgent } from "@devtool/server/tck";
 import { BEHAVIOURS } from "@devtool/server/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
+import { variantsOf } from "./depth.ts";
 import { receive } from "./push/receiver.ts";
 import { EXPECTED, mismatches } from "./tck/behaviours.ts";
 import { type Binding, bindingsOf, type Json, type Stream } from "./tck/bindings.ts";
@@ -13,7 +14,7 @@ import { cardViolations, elementViolations, violations } from "./tck/schema.ts";
 
 /** The kits' streaming timeout, shortened here. Waits are multiples of it. */
 const TIMEOUT_S = 1;
-const NAMES = ["JSON-RPC", "HTTP+JSON", "gRPC"] as const;
+const NAMES = variantsOf("bindings", ["JSON-RPC", "HTTP+JSON", "gRPC"] as const, 2);
 
 /** How each binding tells a failure in A2A 1.0.0. */
 const CODES: Readonly<Record<string, Readonly<Record<Binding["name"], number>>>> = {
