@@ -21,16 +21,19 @@ const churn = new Churn(server);
 await play(10);
 await leave();
 const before = await server.watch();
+const begun = churn.count;
 const { floorPerMinute, livePerMinute } = await watchMemory(server, () => play(MINUTES * 60), {
   minutes: MINUTES,
   warmMinutes: MINUTES * WARM,
 });
 await leave();
 const after = await server.watch();
-const atMost = MINUTES >= WHOLE_MINUTES ? 2 : 200;
+const atMost = MINUTES >= WHOLE_MINUTES ? 2 : 300;
+/** Ten minutes of these turns: on a machine that is too busy for the rate, what a turn leaves counts as much as elsewhere. */
+const tenMinutes = (10 * 60 * MINUTES * PER_SECOND) / (churn.count - begun);
 console.log(`# ${churn.count} turns in ${MINUTES} minutes`);
-printRow({ name: "R16.resident-floor-mb-per-10-min", value: floorPerMinute * 10, target: { atMost } });
-printRow({ name: "R16.live-mb-per-10-min", value: livePerMinute * 10, target: { atMost } });
+printRow({ name: "R16.resident-floor-mb-per-10-min", value: floorPerMinute * tenMinutes, target: { atMost } });
+printRow({ name: "R16.live-mb-per-10-min", value: livePerMinute * tenMinutes, target: { atMost } });
 printRow({ name: "R16.failed-turns", value: churn.failed, target: { atMost: 0 } });
 printRow({ name: "R16.descriptor-growth", value: after.descriptors - before.descriptors, target: { atMost: 0 } });
 printRow({ name: "R16.loop-delay-p99-ms", value: after.delayP99Ms, target: { atMost: 50 } });
