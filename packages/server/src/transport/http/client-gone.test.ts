@@ -46,11 +46,11 @@ async function errorsAfter(afterGone: AfterGone): Promise<unknown[]> {
 }
 
 describe("a client that left while its request was handled", () => {
-  it("is no error of the server: the rest of the request cannot be read", async () => {
+  it("is not reported: the rest of the request cannot be read", async () => {
     expect(await errorsAfter((request) => readBody(request, 1000))).toEqual([]);
   });
 
-  it("is no error of the server: the connection ended with that error", async () => {
+  it("is not reported: the connection ended with that error", async () => {
     const afterGone: AfterGone = async (request) => {
       throw new Error("cannot answer", { cause: request.errored ?? request.socket.errored });
     };
