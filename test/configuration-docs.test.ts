@@ -52,7 +52,16 @@ describe("docs/configuration.md", () => {
       ...names(StoreConfigSchema, "store."),
       ...names(ConsoleConfigSchema, "console."),
     ];
-    const tables = new Set(["agents", "model", "mcp_servers", "authentication", "authentication.jwt", "tls", "store", "console"]);
+    const tables = new Set([
+      "agents",
+      "model",
+      "mcp_servers",
+      "authentication",
+      "authentication.jwt",
+      "tls",
+      "store",
+      "console",
+    ]);
     for (const name of fields.filter((field) => !tables.has(field))) expect(text).toContain(`\`${name}\``);
     for (const name of [...names(McpStdioSchema, ""), ...names(McpHttpSchema, "")])
       expect(text).toContain(`\`${name}\``);

@@ -138,7 +138,9 @@ describe("signed notifications (S8)", () => {
     expect(await verdict(post, { list: notificationKeys(await again.publicKeys()) })).toBe("accepted");
     expect(JSON.stringify(await signing.publicKeys())).not.toContain('"d"');
     chmodSync(file, 0o644);
-    await expect(new SigningKeys({ storage: keyFile(file), now: () => now }).publicKeys()).rejects.toThrow("other users can access it");
+    await expect(new SigningKeys({ storage: keyFile(file), now: () => now }).publicKeys()).rejects.toThrow(
+      "other users can access it",
+    );
     expect(readFileSync(file, "utf8")).toContain("privateKey");
   });
 
