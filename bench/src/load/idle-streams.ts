@@ -16,10 +16,7 @@ const BATCH = numberNamed("at-once", 200);
 
 /** The cost of idle streams. */
 interface Cost {
-  /** Resident memory of each as it is: with the garbage of connecting, whose pages V8 keeps. */
   readonly kbEach: number;
-  /** Resident memory of each after a collection of all garbage, less that before the streams. */
-  readonly heldKbEach: number;
   readonly cpuPercent: number;
   readonly broadcastMs: number;
   /** Processor time of the server until all streams had their last event, in milliseconds. */
@@ -29,7 +26,6 @@ interface Cost {
 const ours = await measure("loop-server.ts", beginTask);
 const bare = await measure("bare-server.ts", async () => "");
 printRow({ name: "R6.kb-per-stream", value: ours.kbEach, target: { atMost: 25 } });
-printRow({ name: "R6.kb-per-stream.held", value: ours.heldKbEach, target: { atMost: 25 } });
 printRow({ name: "R6.kb-per-stream.over-bare", value: ours.kbEach - bare.kbEach, target: { atMost: 7.8 } });
 printRow({ name: "R6.idle-cpu-percent", value: ours.cpuPercent, target: { atMost: 2 } });
 printRow({ name: "R6.idle-cpu.over-bare", value: ours.cpuPercent / bare.cpuPercent, target: { atMost: 1.5 } });
@@ -50,26 +46,23 @@ async function measure(main: string, begin: (target: Target) => Promise<string>)
   const task = await begin(server);
   await delay(1000);
   const before = await server.watch();
-  const heldBefore = await server.watchLive();
   const streams = await subscribeAll(server, STREAMS, task);
   await delay(5000);
   const connected = await server.watch();
   await delay(IDLE_MS);
   const idle = await server.watch();
-  const held = await server.watchLive();
   const broadcastMs = await broadcast(server, task, streams.received);
   const { cpuMs } = await server.watch();
   for (const socket of streams.sockets) socket.destroy();
   const cost = {
     kbEach: ((idle.residentMb - before.residentMb) * 1024) / STREAMS,
-    heldKbEach: ((held.residentMb - heldBefore.residentMb) * 1024) / STREAMS,
     cpuPercent: (idle.cpuMs / IDLE_MS) * 100,
     broadcastMs,
     broadcastCpuMs: cpuMs,
   };
   console.log(
     `# ${main}: ${before.residentMb.toFixed(0)} MB before, ${connected.residentMb.toFixed(0)} MB with ${STREAMS} streams, ` +
-      `${idle.residentMb.toFixed(0)} MB after ${IDLE_MS / 1000} s; ${cost.kbEach.toFixed(1)} KiB each, ${cost.heldKbEach.toFixed(1)} after collections, ` +
+      `${idle.residentMb.toFixed(0)} MB after ${IDLE_MS / 1000} s; ${cost.kbEach.toFixed(1)} KiB each, ` +
       `${cost.cpuPercent.toFixed(2)} % of a processor, broadcast ${broadcastMs.toFixed(0)} ms, ${cpuMs.toFixed(0)} of a processor`,
   );
   return cost;
