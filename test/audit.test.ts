@@ -180,7 +180,8 @@ describe("an audit log on disk (S13)", () => {
       workspace: join(root, "workspace"),
       dataDirectory: join(root, "data"),
     });
-    const user = new Conversation(server, signal);
+    // Its own, because the deep tier's hundred kills before this take longer than the file's signal lasts.
+    const user = new Conversation(server, AbortSignal.timeout(60_000));
     await user.answer(await user.start("write one.txt one"), "proceed_once", "mine");
     await user.answer(await user.start("write two.txt two"), "cancel");
     await user.start("write three.txt three", ApprovalMode.PLAN);
