@@ -40,7 +40,9 @@ export class Conversation {
   /** Answers all questions of a task with an option, as often as it asks. */
   async answer(asking: Exchange, optionId: string, signal: AbortSignal): Promise<Exchange> {
     let { task, events } = asking;
-    for (let count = 0; count < MAX_QUESTIONS && task.state === TaskState.INPUT_REQUIRED; count++) {
+    // A binding without sequences numbers the events of each stream from 1, so the fold may miss the last ones.
+    const asks = (): boolean => events.at(-1)?.state === TaskState.INPUT_REQUIRED;
+    for (let count = 0; count < MAX_QUESTIONS && asks(); count++) {
       const parts = pendingToolCalls(task).map((call) => confirmationPart(call, optionId));
       if (parts.length === 0) break;
       const next = await this.#exchange(parts, task, signal);
