@@ -88,6 +88,22 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
     }
   });
 
+  it("works in the directory of one turn, and in the workspace again after it", async () => {
+    const inside = join(workspace, "packages");
+    await mkdir(inside);
+    let taskId = "";
+    const ran: unknown[] = [];
+    for (const workingDirectory of ["", inside, ""]) {
+      const message = textMessage(crypto.randomUUID(), `${escalated("pwd")}\nsay All done.`);
+      const asking = await exchange({ message, taskId, messageSettings: { turn: { workingDirectory } } });
+      const task = await answer(asking, OPTION_PROCEED_ONCE);
+      taskId = task.id;
+      const { result } = callsIn(task).at(-1) ?? {};
+      ran.push(result?.case === "output" ? result.value.result.value : result?.value);
+    }
+    expect(ran).toEqual([workspace, inside, workspace].map((directory) => `${directory}\n`));
+  });
+
   // Once, in a CI run whose other peers had the processors, no turn wrote its file: the results that Codex gave are in the failure now.
   const narrows = `writes no file in a turn that a later message narrows, and writes again after it${LEFT_TO_DEEP}`;
   it.skipIf(LEFT_TO_DEEP !== "")(narrows, async () => {
