@@ -22,6 +22,7 @@ const BENCHES: ReadonlyMap<string, readonly string[]> = new Map([
   ["appends", SOURCES],
   ["stores", SOURCES],
   ["store-size", SOURCES],
+  ["fleet", SOURCES],
 ]);
 
 const options = process.argv.slice(2).filter((arg) => arg.startsWith("--"));

@@ -1,3 +1,5 @@
+import { create } from "@bufbuild/protobuf";
+import { PushConfigSchema, PushSubscriptionSchema } from "@devtool/schema";
 import { Code } from "@devtool/server";
 import { labeled } from "@devtool/server/testing/contracts";
 import { Client } from "pg";
@@ -102,6 +104,27 @@ describe.skipIf(bin === undefined)("a database", () => {
     const { tasks } = await store.list({ limit: 100, titleContains: "FIX \\", workspacePath: "/w\\" });
     expect(tasks).toHaveLength(70);
     expect(tasks[0]).toMatchObject({ workspacePath: "/w\\", agent: "one" });
+  });
+
+  it("goes on posting from where a release before it has posted", async () => {
+    const schema = "posted";
+    const key = { taskId: "t1", configId: "c" };
+    {
+      await using store = await PostgresStore.open({ url: server.url, schema });
+      await store.append([labeled("t1", "Post", "", "")]);
+      const config = create(PushConfigSchema, { taskId: "t1", id: "c", url: "https://hook.test/" });
+      await store.pushConfigs.put(create(PushSubscriptionSchema, { config, progress: { cursor: 7n } }));
+    }
+    const client = new Client({ connectionString: server.url, options: `-c search_path=${schema}` });
+    await client.connect();
+    try {
+      await migrate(client, schema, 3);
+    } finally {
+      await client.end();
+    }
+    await using store = await PostgresStore.open({ url: server.url, schema });
+    expect((await store.pushConfigs.get(key))?.progress?.cursor).toBe(7n);
+    expect(await server.run(`SELECT position FROM ${schema}.push_config`)).toEqual([{ position: "7" }]);
   });
 
   it("goes back to each earlier version and forth again, to the same tables", async () => {
