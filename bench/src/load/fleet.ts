@@ -16,7 +16,7 @@ import { findPostgres, startPostgres } from "@devtool/postgres/testing";
 import { type AgentEvent, createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
 import { numberNamed, printRow, quantile } from "./row.ts";
 
-const TURNS = 300;
+const TURNS = numberNamed("turns", 300);
 const TASKS = numberNamed("tasks", 1000);
 const WORDS = 10;
 const LIMIT_MS = 180_000;
@@ -65,7 +65,7 @@ async function start(options: Partial<ServerOptions>): Promise<Served> {
   const server = await createServer({
     agents: { clock: agent },
     workspace: join(directory, "work"),
-    limits: { maxStreamsPerCaller: TASKS },
+    limits: { maxStreamsPerCaller: TASKS, maxConcurrentStreams: 2 * TASKS },
     ...options,
   });
   const interceptors = [bearerInterceptor(server.token)];
