@@ -50,6 +50,17 @@ export class Tmux implements AsyncDisposable {
     await this.#tmux("paste-buffer", "-p");
   }
 
+  /** Gives the terminal another size. */
+  async resize(columns: number, rows: number): Promise<void> {
+    await this.#tmux("resize-window", "-x", String(columns), "-y", String(rows));
+  }
+
+  /** The rows of the screen as they are now, without trailing spaces. */
+  async rows(): Promise<readonly string[]> {
+    const { stdout } = await this.#tmux("capture-pane", "-p");
+    return stdout.split("\n").map((row) => row.trimEnd());
+  }
+
   /** All lines that the terminal has shown, without trailing spaces. */
   async screen(): Promise<string> {
     const { stdout } = await this.#tmux("capture-pane", "-p", "-J", "-S", "-");
