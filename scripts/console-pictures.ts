@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of the console anew: `npx -y pnpm@12 console-pictures [directory]`. Default:
- * `docs/pictures`.
+ * Takes the pictures of the console in the documentation anew: `npx -y pnpm@12 console-pictures`. With a directory, takes those of
+ * all its states into that one, to look at.
  */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,6 +17,9 @@ import { launch } from "../test/outer/browser.ts";
 
 const destination = resolve(process.argv[2] ?? "docs/pictures");
 
+/** The pictures in the documentation. */
+const SHOWN = ["session-light-1280", "session-dark-320"];
+
 /** A model that always finds the same fault, for the pictures. */
 const model: Model = {
   name: "example-model",
@@ -27,9 +30,9 @@ const model: Model = {
       const value = { subject: "Where a connection can wait", description: "The limits are in one file." };
       yield { case: "thought", value: create(AgentThoughtSchema, value) };
       yield { case: "text", value: FOUND };
-      const command = "printf '\\033[32m12 passed\\033[0m\\n\\033[31m1 failed\\033[0m: upload times out\\n'";
+      const command = "cat test-results.txt";
       yield { case: "toolCall", value: { name: "run_shell_command", args: { command } } };
-      yield { case: "toolCall", value: { name: "read_file", args: { path: "limits.ts" } } };
+      yield { case: "toolCall", value: { name: "read_file", args: { file_path: "limits.ts" } } };
       yield { case: "toolCall", value: { name: "write_file", args: { file_path: "limits.ts", content: AFTER } } };
     } else yield { case: "text", value: "Done." };
     yield { case: "usage", value: create(UsageSchema, { inputTokens: 8412n, outputTokens: 655n }) };
@@ -51,6 +54,10 @@ const base = await mkdtemp(join(tmpdir(), "pictures-"));
 const workspace = join(base, "shop-api");
 await mkdir(workspace);
 await writeFile(join(workspace, "limits.ts"), BEFORE);
+await writeFile(
+  join(workspace, "test-results.txt"),
+  "\u001b[32m12 passed\u001b[0m\n\u001b[31m1 failed\u001b[0m: upload of a slow client\n",
+);
 await mkdir(destination, { recursive: true });
 await using server = await serveCodingAgent({ workspace, model, site: await loadConsole() });
 const interceptors = [bearerInterceptor(server.token)];
@@ -62,7 +69,7 @@ for (const prompt of ["Which tests are slow?", "Write release notes for 2.4", "R
   await createTaskView(client).send(prompt, soon());
 }
 const review = createTaskView(client);
-await review.send("Uploads of slow clients hold connections open. Find out why, and mend it.", soon());
+await review.send("Uploads of slow clients hold connections open. Find out why.", soon());
 const { id } = review.snapshot().task;
 
 const browser = await launch();
@@ -73,6 +80,7 @@ try {
       await picture(page, `list-${scheme}-${width}`);
       await page.goto(`${server.url}/console/#/session/${id}`);
       await page.locator(".approval").waitFor();
+      await page.locator(".call > summary").first().click();
       await picture(page, `session-${scheme}-${width}`);
       await page.goto(`${server.url}/console/#/new/1`);
       await page.getByRole("textbox").last().fill("/");
@@ -101,5 +109,6 @@ async function open(from: Browser, colorScheme: "light" | "dark", width: number)
 }
 
 async function picture(page: Page, name: string): Promise<void> {
+  if (process.argv[2] === undefined && !SHOWN.includes(name)) return;
   await page.screenshot({ path: join(destination, `${name}.png`), animations: "disabled" });
 }
