@@ -81,6 +81,25 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     }
   });
 
+  it("asks again when the arguments of a call are changed, and runs what was shown last", async () => {
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    await page.goto(`${server.url}/console/#/new/arguments`);
+    await send(page, "run touch first.txt\ntext Touched.");
+    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByLabel("Arguments").fill("{");
+    await page.getByRole("button", { name: "Ask again" }).click();
+    await page.getByText("This is not a JSON object.").waitFor();
+    await page.getByLabel("Arguments").fill('{ "command": "touch second.txt" }');
+    await page.getByRole("button", { name: "Ask again" }).click();
+    await page.locator(".approval .command", { hasText: "touch second.txt" }).waitFor();
+    await page.getByRole("button", { name: "Allow once" }).click();
+    await page.locator(".prose", { hasText: "Touched." }).waitFor();
+    expect(await readFile(join(workspace, "second.txt"), "utf8")).toBe("");
+    await expect(readFile(join(workspace, "first.txt"))).rejects.toThrow("ENOENT");
+    await expectClean(opened);
+  });
+
   it("cancels, queues, takes back and renames", async () => {
     await using opened = await openConsole(browser, server);
     const { page } = opened;

@@ -2,6 +2,7 @@ import type { AskedToolCall } from "@devtool/client";
 import { type TaskActions, useApproval } from "@devtool/react";
 import { OPTION_CANCEL, OPTION_MODIFY_WITH_EDITOR } from "@devtool/schema";
 import { type ReactNode, useState } from "react";
+import { ArgumentsEditor } from "./arguments-editor.tsx";
 import { DiffView } from "./diff-view.tsx";
 import { words } from "./words.ts";
 
@@ -13,7 +14,7 @@ export interface ApprovalProps {
 /** A question of the agent, with all that it is about, and its answers. What would be written to a file can be changed here. */
 export function Approval({ question, answer }: ApprovalProps): ReactNode {
   const approval = useApproval(question, answer);
-  const { options, canEdit, content, isEdited, isAnswering, edit, choose } = approval;
+  const { options, canEdit, canChangeArguments, content, isEdited, isAnswering, edit, choose } = approval;
   const [isEditing, setEditing] = useState(false);
   const [reason, setReason] = useState("");
   // The content is edited here, so there is no need to be shown it again.
@@ -23,7 +24,7 @@ export function Approval({ question, answer }: ApprovalProps): ReactNode {
     <section className="approval" aria-label={title}>
       <p className="approval-kind">{words.asksLeave}</p>
       <h2>{title}</h2>
-      {isEditing ? (
+      {isEditing && canEdit ? (
         <textarea
           className="code"
           aria-label={words.editContent}
@@ -34,7 +35,14 @@ export function Approval({ question, answer }: ApprovalProps): ReactNode {
       ) : (
         <Subject question={question} content={content} />
       )}
-      {canEdit && (
+      {isEditing && !canEdit && (
+        <ArgumentsEditor
+          initial={question.inputParameters ?? {}}
+          isDisabled={isAnswering}
+          onChange={(args) => void approval.changeArguments(args).then((isSent) => setEditing(!isSent))}
+        />
+      )}
+      {(canEdit || canChangeArguments) && (
         <button type="button" aria-pressed={isEditing} onClick={() => setEditing(!isEditing)}>
           {words.edit}
         </button>

@@ -1,5 +1,6 @@
-import type { AskedToolCall } from "@devtool/client";
-import type { ConfirmationOption } from "@devtool/schema";
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { AnswerChanges, AskedToolCall } from "@devtool/client";
+import { type ConfirmationOption, OPTION_MODIFY_ARGUMENTS } from "@devtool/schema";
 import { useState } from "react";
 import type { TaskActions } from "./use-task.ts";
 
@@ -32,6 +33,14 @@ export interface ApprovalHandle {
    */
   readonly edit: (content: string) => void;
   /**
+   * Whether the user can change the arguments of the call.
+   */
+  readonly canChangeArguments: boolean;
+  /**
+   * Replaces all arguments of the call, which then asks again. Resolves as `choose` does.
+   */
+  readonly changeArguments: (args: JsonObject) => Promise<boolean>;
+  /**
    * Answers with an option, the changed content and words to the agent. Resolves as `answer` does; false, without
    * an effect, while an answer is on its way.
    */
@@ -56,6 +65,13 @@ export function useApproval(call: AskedToolCall, answer: TaskActions["answer"]):
   const proposed = details?.case === "fileEditDetails" ? details.value.newContent : undefined;
   const content = edited ?? proposed ?? "";
   const isEdited = proposed !== undefined && content !== proposed;
+  const send = async (optionId: string, changes: AnswerChanges): Promise<boolean> => {
+    if (isAnswering) return false;
+    setDraft({ call, edited, isAnswering: true });
+    const succeeded = await answer(call.toolCallId, optionId, changes);
+    setDraft((now) => (now.call === call ? { ...now, isAnswering: false } : now));
+    return succeeded;
+  };
   return {
     options: call.confirmationRequest?.options ?? [],
     canEdit: proposed !== undefined,
@@ -63,13 +79,9 @@ export function useApproval(call: AskedToolCall, answer: TaskActions["answer"]):
     isEdited,
     isAnswering,
     edit: (text) => setDraft({ call, edited: text, isAnswering }),
-    async choose(optionId, text = "") {
-      if (isAnswering) return false;
-      setDraft({ call, edited, isAnswering: true });
-      const succeeded = await answer(call.toolCallId, optionId, { text, ...(isEdited && { newContent: content }) });
-      setDraft((now) => (now.call === call ? { ...now, isAnswering: false } : now));
-      return succeeded;
-    },
+    canChangeArguments: call.argumentsEditable === true,
+    changeArguments: (modifiedArguments) => send(OPTION_MODIFY_ARGUMENTS, { modifiedArguments }),
+    choose: (optionId, text = "") => send(optionId, { text, ...(isEdited && { newContent: content }) }),
   };
 }
 

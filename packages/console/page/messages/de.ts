@@ -35,6 +35,8 @@ export const de: Words = {
   answeredBy: "beantwortet von",
   output: "Ausgabe",
   input: "Argumente",
+  askAgain: "Damit neu fragen",
+  noJson: "Das ist kein JSON-Objekt.",
   before: "Vorher",
   after: "Nachher",
   newFile: "neue Datei",

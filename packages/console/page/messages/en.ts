@@ -36,6 +36,8 @@ export const en = {
   answeredBy: "answered by",
   output: "Output",
   input: "Arguments",
+  askAgain: "Ask again with these",
+  noJson: "This is not a JSON object.",
   before: "Before",
   after: "After",
   newFile: "new file",

@@ -35,6 +35,8 @@ export const zh: Words = {
   answeredBy: "答复者:",
   output: "输出",
   input: "参数",
+  askAgain: "用这些参数重新询问",
+  noJson: "这不是 JSON 对象。",
   before: "之前",
   after: "之后",
   newFile: "新文件",
