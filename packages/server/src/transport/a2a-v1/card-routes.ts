@@ -89,8 +89,8 @@ class CardVariants {
   /**
    * Returns the form of 1.0 with the signature of a key.
    *
-   * It is signed once per key. Its entity tag is that of the card and the key, which servers behind one address share, and weak:
-   * each of them signs with other random bytes.
+   * It is signed once per key. Its entity tag is that of the card and the key, which servers behind one address share, and not of
+   * the signature, in which each of them has other random bytes.
    */
   #signedBy(key: CardKey): Promise<Variant> {
     if (this.#signed?.keyId !== key.keyId) this.#signed = { keyId: key.keyId, variant: this.#sign(key) };
@@ -100,7 +100,7 @@ class CardVariants {
   async #sign(key: CardKey): Promise<Variant> {
     const { signCard } = await import("../auth/card-signature.ts");
     const { etag } = variantOf({ card: this.#v1, key: key.keyId });
-    return { body: JSON.stringify(await signCard(this.#v1, key)), etag: `W/${etag}` };
+    return { body: JSON.stringify(await signCard(this.#v1, key)), etag };
   }
 }
 
