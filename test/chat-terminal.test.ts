@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,7 +22,20 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { GatedModel } from "./message-queue/gated-model.ts";
 import { HAS_TMUX, Tmux } from "./terminal/tmux.ts";
 
+const dist = fileURLToPath(new URL("../packages/cli/dist", import.meta.url));
 const main = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
+
+describe("Ink", () => {
+  it("is loaded by the chat alone, at one place", () => {
+    const chunks = readdirSync(dist).filter((name) => name.endsWith(".js"));
+    const text = (name: string): string => readFileSync(join(dist, name), "utf8");
+    const [ink = "", ...more] = chunks.filter((name) => text(name).includes("react-reconciler"));
+    expect(more).toEqual([]);
+    const importers = chunks.filter((name) => name !== ink && text(name).includes(ink));
+    expect(importers).toEqual([expect.stringMatching(/^chat-/)]);
+    expect(text(importers[0] ?? "")).toContain(`import("./${ink}")`);
+  });
+});
 
 describe.skipIf(!HAS_TMUX)("the chat in a real terminal (skipped without tmux)", () => {
   let home: string;

@@ -18,7 +18,7 @@ import { type Io, writeLine } from "./io.ts";
 import { createQuestioner } from "./prompter.ts";
 import { writeJsonLine } from "./render/json-line.ts";
 import { paintFor, visible } from "./render/style.ts";
-import { Transcript } from "./render/transcript.ts";
+import { type Speakers, Transcript } from "./render/transcript.ts";
 import type { Questioner } from "./terminal/questioner.ts";
 
 /** How a command answers questions and prints events. */
@@ -78,9 +78,13 @@ export function createAnswering(
 }
 
 /** Returns a function that prints events as lines of JSON or as a transcript. */
-export function createPrinter({ json }: Pick<SessionOptions, "json">, io: Io): (event: TaskEvent) => void {
+export function createPrinter(
+  { json }: Pick<SessionOptions, "json">,
+  io: Io,
+  speakers: Speakers = "agent",
+): (event: TaskEvent) => void {
   if (json) return (event) => writeJsonLine(io.stdout, TaskEventSchema, event);
-  const transcript = new Transcript(paintFor(io));
+  const transcript = new Transcript(paintFor(io), speakers);
   return (event) => void io.stdout.write(transcript.add(event));
 }
 

@@ -29,7 +29,7 @@ export class ChatStatus {
       agent: info?.agent ?? url,
       workspace: workspace ?? "",
       branch: this.#branch,
-      contextTokens: current.task.usage?.inputTokens ?? 0n,
+      sentTokens: current.task.usage?.inputTokens ?? 0n,
     };
   }
 

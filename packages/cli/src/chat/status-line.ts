@@ -11,17 +11,17 @@ export interface Status {
   readonly agent: string;
   readonly workspace: string;
   readonly branch: string;
-  /** Size of the last request to the model in tokens. 0 if unknown. */
-  readonly contextTokens: bigint;
+  /** The tokens that the conversation has sent to models. 0 if unknown. */
+  readonly sentTokens: bigint;
 }
 
 /** Returns the status in one line of at most `columns` columns. What does not fit is left out, the mode and the model last. */
-export function statusLine({ mode, model, agent, workspace, branch, contextTokens }: Status, columns: number): string {
+export function statusLine({ mode, model, agent, workspace, branch, sentTokens }: Status, columns: number): string {
   const home = homedir();
   const place = workspace.startsWith(`${home}/`) ? `~${workspace.slice(home.length)}` : workspace;
-  const context = contextTokens === 0n ? "" : `context ${shortCount(contextTokens)}`;
+  const sent = sentTokens === 0n ? "" : `${shortCount(sentTokens)} tokens sent`;
   // The most important first, and in which place each stands.
-  const parts = [mode, model, context, place, branch && `⎇ ${oneLine(branch)}`, agent].map((part) => oneLine(part));
+  const parts = [mode, model, sent, place, branch && `⎇ ${oneLine(branch)}`, agent].map((part) => oneLine(part));
   const order = [5, 1, 3, 4, 0, 2];
   for (let kept = parts.length; kept > 0; kept--) {
     const line = order.flatMap((index) => (index < kept && parts[index] ? [parts[index]] : [])).join(" · ");

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { TaskEventSchema, TaskState, type ToolCallSchema, ToolCallStatus } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { Transcript } from "./transcript.ts";
+import { type Speakers, Transcript } from "./transcript.ts";
 
 type Event = MessageInitShape<typeof TaskEventSchema>;
 type Payload = NonNullable<Exclude<Event, { $typeName: string }>["payload"]>;
@@ -62,6 +62,25 @@ describe("a transcript", () => {
     );
   });
 
+  it("has the words of the user for who has not typed them", () => {
+    const said = (value: string): Payload => ({
+      case: "message",
+      value: { parts: [{ content: { case: "text", value } }] },
+    });
+    const answer = { case: "confirmation" as const, value: { selectedOptionId: "cancel" } };
+    const events = [
+      event({
+        case: "created",
+        value: { message: { parts: [{ content: { case: "text", value: "Look\u001b[2J\nhere" } }] } },
+      }),
+      text("Yes."),
+      event({ case: "message", value: { parts: [{ content: answer }] } }),
+      event(said("And now?")),
+    ];
+    expect(render(...events)).toBe("Yes.");
+    expect(renderAs("both", events)).toBe("> Look\\u{1b}[2J\n    here\nYes.\n· answered: cancel\n> And now?\n");
+  });
+
   it("says why a task failed, and keeps what came from outside from acting", () => {
     const failed = event({ case: "stateChange", value: { error: "the model\u001b[2J failed" } }, TaskState.FAILED);
     expect(render(text("a\u0007b"), failed)).toBe("a\\u{7}b\nfailed: the model\\u{1b}[2J failed\n");
@@ -69,7 +88,11 @@ describe("a transcript", () => {
 });
 
 function render(...events: readonly Event[]): string {
-  const transcript = new Transcript((_look, painted) => painted);
+  return renderAs("agent", events);
+}
+
+function renderAs(speakers: Speakers, events: readonly Event[]): string {
+  const transcript = new Transcript((_look, painted) => painted, speakers);
   return events.map((event) => transcript.add(create(TaskEventSchema, event))).join("");
 }
 

@@ -1,20 +1,25 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import { type Part, type TaskEvent, TaskState, type ToolCall, ToolCallStatus } from "@devtool/schema";
-import { type Paint, visible } from "./style.ts";
+import { type Message, type Part, type TaskEvent, TaskState, type ToolCall, ToolCallStatus } from "@devtool/schema";
+import { type Paint, visible, visibleName } from "./style.ts";
 import { outputLines, resultLines, toolCallLine } from "./tool-call.ts";
+
+/** Whose words a transcript has: the agent's alone, for who has just typed the others, or those of the user too. */
+export type Speakers = "agent" | "both";
 
 /** Renders the events of a task as text for the terminal. */
 export class Transcript {
   readonly #paint: Paint;
+  readonly #speakers: Speakers;
   /** The output of running calls that has been printed. */
   readonly #shown = new Map<string, string>();
   /** The running calls whose first line has been printed. */
   readonly #begun = new Set<string>();
   #inText = false;
 
-  constructor(paint: Paint) {
+  constructor(paint: Paint, speakers: Speakers = "agent") {
     this.#paint = paint;
+    this.#speakers = speakers;
   }
 
   /** Returns the text to print for an event; empty when there is none. */
@@ -49,13 +54,18 @@ export class Transcript {
       case "reply":
         return this.#lines(partLines(payload.value.parts));
       case "messageQueued":
-        return this.#lines([this.#paint("dim", "· the message is queued until the agent takes it")]);
+        return this.#lines([
+          ...this.#userLines(payload.value.message),
+          this.#paint("dim", "· the message is queued until the agent takes it"),
+        ]);
       case "messageWithdrawn":
         return this.#lines([this.#paint("dim", "· a queued message was withdrawn")]);
       case "renamed":
         return this.#lines([this.#paint("dim", `· the title is now: ${indented(payload.value.title)}`)]);
       case "created":
+        return this.#lines(this.#userLines(payload.value.message));
       case "message":
+        return this.#lines(this.#userLines(payload.value));
       case "messageTaken":
       case "usage":
       case undefined:
@@ -68,6 +78,19 @@ export class Transcript {
   /** Returns a line of the program itself, for printing between events. */
   line(text: string): string {
     return this.#lines([text]);
+  }
+
+  /** Returns the words of the user, and the answers to questions. */
+  #userLines(message: Message | undefined): string[] {
+    if (this.#speakers === "agent" || !message) return [];
+    return message.parts.flatMap((part) => {
+      const { content } = part;
+      if (content.case === "text") return [this.#paint("heading", `> ${indented(content.value)}`)];
+      if (content.case === "confirmation") {
+        return [this.#paint("dim", `· answered: ${visibleName(content.value.selectedOptionId)}`)];
+      }
+      return partLines([part]).map((line) => `  · attached: ${line}`);
+    });
   }
 
   #callLines(call: ToolCall): string[] {

@@ -1,0 +1,57 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { completePath, mentionBefore, readMentions } from "./mention.ts";
+
+describe("the files that a message mentions", () => {
+  let base: string;
+  let root: string;
+  beforeAll(async () => {
+    base = await mkdtemp(join(tmpdir(), "devtool-mention-"));
+    root = join(base, "work");
+    await mkdir(join(root, "src"), { recursive: true });
+    await writeFile(join(base, "secret.txt"), "secret");
+    await symlink(join(base, "secret.txt"), join(root, "link.txt"));
+    await writeFile(join(root, "src/main.ts"), "code");
+    await writeFile(join(root, ".env"), "key");
+    await writeFile(join(root, "big.txt"), "x".repeat(300 * 1024));
+    await writeFile(join(root, "data.bin"), Buffer.from([1, 0, 2]));
+  });
+  afterAll(() => rm(base, { recursive: true }));
+
+  it.each([
+    ["see @src/ma", "src/ma"],
+    ["@", ""],
+    ["mail@example", undefined],
+    ["@done ", undefined],
+  ])("are completed behind %j: %j", (text, path) => {
+    expect(mentionBefore(text)).toBe(path);
+  });
+
+  it("are offered inside the workspace alone, hidden ones to a dot", async () => {
+    expect(await completePath(root, "s")).toEqual(["src/"]);
+    expect(await completePath(root, "src/")).toEqual(["src/main.ts"]);
+    expect(await completePath(root, "")).not.toContain(".env");
+    expect(await completePath(root, ".e")).toEqual([".env"]);
+    expect(await completePath(root, "../")).toEqual([]);
+    expect(await completePath(root, "/etc/pass")).toEqual([]);
+  });
+
+  it("are read, with a full stop behind them too", async () => {
+    const { parts, problems } = await readMentions("see @src/main.ts. And @nothing or a@b.", root);
+    expect(parts).toMatchObject([{ fileName: "src/main.ts", content: { case: "text", value: "code" } }]);
+    expect(problems).toEqual([]);
+  });
+
+  it.each([
+    ["../secret.txt", "is outside the workspace"],
+    ["link.txt", "is outside the workspace"],
+    ["big.txt", "has 307200 bytes, the limit is 262144"],
+    ["data.bin", "is neither text nor an image"],
+  ])("are not read when they should not be: %s", async (path, problem) => {
+    const { parts, problems } = await readMentions(`see @${path}`, root);
+    expect(parts).toEqual([]);
+    expect(problems).toEqual([expect.stringContaining(problem)]);
+  });
+});

@@ -1,0 +1,49 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { gitBranch, shortCount, statusLine } from "./status-line.ts";
+
+const STATUS = {
+  mode: "plan",
+  model: "tiny",
+  agent: "devtool",
+  workspace: "/srv/work",
+  branch: "main",
+  sentTokens: 12_345n,
+};
+
+describe("the status line", () => {
+  it.each([
+    [90, "devtool · tiny · /srv/work · ⎇ main · plan · 12.3k tokens sent"],
+    [56, "tiny · /srv/work · ⎇ main · plan · 12.3k tokens sent"],
+    [34, "tiny · plan · 12.3k tokens sent"],
+    [11, "tiny · plan"],
+    [4, "plan"],
+  ])("leaves out what does not fit into %d columns", (columns, line) => {
+    expect(statusLine(STATUS, columns)).toBe(line);
+  });
+
+  it("shows what would change the terminal", () => {
+    expect(statusLine({ ...STATUS, branch: "a\u001b[2J", agent: "b\nc" }, 200)).toBe(
+      "b [1 more line] · tiny · /srv/work · ⎇ a\\u{1b}[2J · plan · 12.3k tokens sent",
+    );
+  });
+
+  it("counts in a few characters", () => {
+    expect([950n, 1200n, 3_400_000n].map(shortCount)).toEqual(["950", "1.2k", "3.4M"]);
+  });
+
+  it("finds the branch above a directory, and of a worktree", async () => {
+    const root = await mkdtemp(join(tmpdir(), "devtool-branch-"));
+    await mkdir(join(root, ".git/worktrees/w"), { recursive: true });
+    await mkdir(join(root, "src"));
+    await mkdir(join(root, "w"));
+    await writeFile(join(root, ".git/HEAD"), "ref: refs/heads/feature/x\n");
+    await writeFile(join(root, ".git/worktrees/w/HEAD"), "0123456789abcdef\n");
+    await writeFile(join(root, "w/.git"), `gitdir: ${root}/.git/worktrees/w\n`);
+    expect(await gitBranch(join(root, "src"))).toBe("feature/x");
+    expect(await gitBranch(join(root, "w"))).toBe("01234567");
+    await rm(root, { recursive: true });
+  });
+});
