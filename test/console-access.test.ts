@@ -6,6 +6,7 @@ import { Code } from "@connectrpc/connect";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
 import type { DevtoolServer } from "@devtool/server";
+import { decodeJwt } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer } from "./auth/issuer.ts";
 import { accessCode, accessOf, clientOf } from "./console/console-page.ts";
@@ -115,6 +116,25 @@ describe("the access of browsers", () => {
     expect((await accessOf(other, token).listBrowserSessions({})).sessions).toHaveLength(1);
     await expect(auditOf({ ...other, token })).rejects.toMatchObject({ code: Code.PermissionDenied });
     await rm(base, { recursive: true });
+  });
+
+  it("lasts no longer than the credentials that asked for it", async () => {
+    const issuer = await createIssuer();
+    const base = await mkdtemp(join(tmpdir(), "devtool-access-short-"));
+    const authentication = { jwt: issuer.options };
+    await using other = await serveCodingAgent({ workspace: base, authentication, site: await loadConsole() });
+    const alice = await issuer.tokenFor("alice");
+    const { exp = 0 } = decodeJwt(alice);
+    const { code } = await accessOf(other, alice).createAccessCode({});
+    const { session } = await accessOf(other, "").redeemAccessCode({ code });
+    expect(Number(session?.expireTime?.seconds)).toBe(exp + 60);
+    await rm(base, { recursive: true });
+  });
+
+  it("takes no more memory from a caller without credentials than a code needs", async () => {
+    const redeem = "/devtool.v1alpha.BrowserAccessService/RedeemAccessCode";
+    expect(await statusOf(redeem, { code: "A".repeat(1000) }, {})).toBe(401);
+    expect(await statusOf(redeem, { code: "A".repeat(100_000) }, {})).toBe(429);
   });
 
   it("is not there on a server without a console", async () => {

@@ -3,7 +3,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { BrowserAccessService } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import type { BrowserSessions } from "./browser-sessions.ts";
-import { assertKnown, browserSessionKey, callerOf, rightsKey } from "./caller.ts";
+import { assertKnown, browserSessionKey, callerOf, credentialsExpireMsKey, rightsKey } from "./caller.ts";
 import { assertLabel } from "./name-limit.ts";
 
 /** Creates the handler of `BrowserAccessService`, which lets web browsers in. */
@@ -16,7 +16,11 @@ export function createBrowserAccessHandler(sessions: BrowserSessions): ServiceIm
         throw new DevtoolError("a browser session cannot let others in", Code.PermissionDenied, { remedy });
       }
       assertLabel("label", label);
-      const caller = { principal: callerOf(context), rights: context.values.get(rightsKey) };
+      const caller = {
+        principal: callerOf(context),
+        rights: context.values.get(rightsKey),
+        expireMs: context.values.get(credentialsExpireMsKey),
+      };
       const { code, expireMs } = sessions.createCode(caller, label);
       return { code, expireTime: timestampFromMs(expireMs) };
     },

@@ -9,7 +9,7 @@ import type { Caller, Right } from "./caller.ts";
 /** The time in milliseconds in which a code can be redeemed. */
 const CODE_MS = 60_000;
 
-/** The time in milliseconds after which a session ends by itself. */
+/** The time in milliseconds after which a session ends by itself, unless the credentials that asked for it expire before. */
 const SESSION_MS = 12 * 60 * 60_000;
 
 /** Maximum number of sessions of one principal, and of its codes that wait. */
@@ -99,7 +99,7 @@ export class BrowserSessions implements Disposable {
       id: randomBytes(6).toString("hex"),
       label,
       createTime: timestampFromMs(now),
-      expireTime: timestampFromMs(now + SESSION_MS),
+      expireTime: timestampFromMs(Math.min(now + SESSION_MS, caller.expireMs ?? Number.POSITIVE_INFINITY)),
     });
     const { principal } = caller;
     const rights = [...caller.rights].map((right) => RIGHTS[right]);

@@ -18,6 +18,8 @@ export interface Caller {
   readonly rights: ReadonlySet<Right>;
   /** The id of the browser session that the caller uses. Default: other credentials. */
   readonly browserSession?: string;
+  /** When the credentials expire, in milliseconds since 1970: no session that comes of them lasts longer. Default: never. */
+  readonly expireMs?: number;
 }
 
 /** The operator, who holds the server's token and has all rights. */
@@ -34,15 +36,26 @@ export const rightsKey: ContextKey<ReadonlySet<Right>> = createContextKey(NO_RIG
 /** The context key of the caller's browser session; empty for other credentials. */
 export const browserSessionKey: ContextKey<string> = createContextKey("", { description: "browser session" });
 
+/** The context key of the time when the caller's credentials expire, in milliseconds since 1970. */
+export const credentialsExpireMsKey: ContextKey<number> = createContextKey(Number.POSITIVE_INFINITY, {
+  description: "expiry of credentials",
+});
+
 /** The context key of the tenant that a call is made for; empty for none. Each tenant of a caller has tasks of its own. */
 export const tenantKey: ContextKey<string> = createContextKey("", { description: "tenant" });
 
 /** Creates the context values of a call with its caller and the caller's rights. */
-export function contextValuesFor({ principal, rights, browserSession = "" }: Caller): ContextValues {
+export function contextValuesFor({
+  principal,
+  rights,
+  browserSession = "",
+  expireMs = Number.POSITIVE_INFINITY,
+}: Caller): ContextValues {
   return createContextValues()
     .set(principalKey, principal)
     .set(rightsKey, rights)
-    .set(browserSessionKey, browserSession);
+    .set(browserSessionKey, browserSession)
+    .set(credentialsExpireMsKey, expireMs);
 }
 
 /**

@@ -25,7 +25,7 @@ export function createCertificateAuthenticator(rights: ReadonlySet<Right>): Auth
       // Node has no name for an empty one. All callers without a subject would be the same principal.
       if (!issuer || !subject) return { case: "wrong", message: "the client certificate names no subject" };
       const principal = `x509:${encodeName(issuer)}#${encodeName(subject)}`;
-      return { case: "caller", value: { principal, rights } };
+      return { case: "caller", value: { principal, rights, expireMs: Date.parse(certificate.validTo) } };
     },
   };
 }

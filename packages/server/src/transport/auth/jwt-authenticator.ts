@@ -106,7 +106,7 @@ function identifyCaller(payload: JWTPayload, { issuer, approveScope, auditScope 
   const rights = new Set<Right>();
   if (approveScope === undefined || scopes.has(approveScope)) rights.add("approve");
   if (auditScope !== undefined && scopes.has(auditScope)) rights.add("audit");
-  return { case: "caller", value: { principal: `${issuer}#${subject}`, rights } };
+  return { case: "caller", value: { principal: `${issuer}#${subject}`, rights, ...expiryOf(payload) } };
 }
 
 /**
@@ -116,6 +116,11 @@ function identifyCaller(payload: JWTPayload, { issuer, approveScope, auditScope 
 function subjectOf({ sub }: Readonly<Record<string, unknown>>): string | undefined {
   if (typeof sub !== "string" || sub === "" || sub.length > MAX_SUBJECT_LENGTH) return undefined;
   return sub.isWellFormed() && !/\p{Cc}/u.test(sub) ? sub : undefined;
+}
+
+/** Returns when a token expires, also for a clock that is behind. */
+function expiryOf({ exp }: JWTPayload): { readonly expireMs?: number } {
+  return exp === undefined ? {} : { expireMs: (exp + CLOCK_TOLERANCE_S) * 1000 };
 }
 
 /**

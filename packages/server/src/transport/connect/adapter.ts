@@ -27,7 +27,7 @@ import { nothingServed, pathOf, type Route } from "../http/route.ts";
 import { boundedHandler, COMPRESSIONS } from "./bounded.ts";
 import { blameClient, errorInterceptor, httpRequestKey } from "./errors.ts";
 import { refuseHttp1, withOwnVersionCheck } from "./http2-only.ts";
-import type { ConnectRoutesOptions } from "./options.ts";
+import { type ConnectRoutesOptions, REDEEM_PATH } from "./options.ts";
 import { registerReflection } from "./reflection.ts";
 
 /**
@@ -36,6 +36,9 @@ import { registerReflection } from "./reflection.ts";
  */
 const STRICT = { jsonOptions: { ignoreUnknownFields: false } };
 
+/** Maximum size in bytes of a request without credentials. It holds a code, and memory for more would be everybody's to take. */
+const MAX_ANONYMOUS_BYTES = 4096;
+
 /**
  * Creates the request handler for Connect, gRPC and gRPC-Web.
  *
@@ -43,8 +46,10 @@ const STRICT = { jsonOptions: { ignoreUnknownFields: false } };
  */
 export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
   const { maxRequestBytes, onError } = options;
+  const limitOf = ({ requestPath }: { readonly requestPath: string }): number =>
+    requestPath === REDEEM_PATH ? MAX_ANONYMOUS_BYTES : maxRequestBytes;
   const handlers = new Map(
-    createRouter(options).handlers.map((each) => [each.requestPath, boundedHandler(each, maxRequestBytes)]),
+    createRouter(options).handlers.map((each) => [each.requestPath, boundedHandler(each, limitOf(each))]),
   );
   return (request, response) => {
     const handle = handlers.get(pathOf(request));

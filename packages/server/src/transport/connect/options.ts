@@ -1,8 +1,11 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { BrowserAccessService } from "@devtool/schema";
+import { BrowserAccessService } from "@devtool/schema";
 import type { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import type { SessionService } from "@devtool/schema/codex";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+
+/** The path of the one rpc that needs no credentials. */
+export const REDEEM_PATH: string = `/${BrowserAccessService.typeName}/${BrowserAccessService.method.redeemAccessCode.name}`;
 
 /** Dependencies of the routes of Connect, gRPC and gRPC-Web. */
 export interface ConnectRoutesOptions {

@@ -1,8 +1,7 @@
-import { BrowserAccessService } from "@devtool/schema";
 import { ANONYMOUS } from "../../handler/caller.ts";
 import { admit } from "../auth/admitted.ts";
 import { type Route, RPC_PATH } from "../http/route.ts";
-import type { ConnectRoutesOptions } from "./options.ts";
+import { type ConnectRoutesOptions, REDEEM_PATH } from "./options.ts";
 
 /**
  * The route of our services over Connect, gRPC and gRPC-Web, with server reflection.
@@ -25,12 +24,10 @@ export function connectRoutes(options: ConnectRoutesOptions): Route[] {
 
 /** The one rpc without credentials: the code in the request is the credential. */
 function redeemRoute(handle: Route["handle"]): Route {
-  const { typeName, method } = BrowserAccessService;
-  const redeemPath = `/${typeName}/${method.redeemAccessCode.name}`;
   return {
     name: "redeem an access code",
     access: "public",
-    matches: (_method, path) => path === redeemPath,
+    matches: (_method, path) => path === REDEEM_PATH,
     handle: (request, response) => {
       admit(request, ANONYMOUS);
       return handle(request, response);

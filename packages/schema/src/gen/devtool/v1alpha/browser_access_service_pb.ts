@@ -216,7 +216,8 @@ export type BrowserSession = Message<"devtool.v1alpha.BrowserSession"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When the session ends by itself: 12 hours after it was created.
+   * When the session ends by itself: 12 hours after it was created, or before
+   * that when the credentials with which the code was created expire.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 4;
    */
@@ -251,7 +252,8 @@ export type BrowserSessionJson = {
   createTime?: TimestampJson;
 
   /**
-   * When the session ends by itself: 12 hours after it was created.
+   * When the session ends by itself: 12 hours after it was created, or before
+   * that when the credentials with which the code was created expire.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 4;
    */
