@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
-import type { BrowserAccessService, BrowserSession } from "@devtool/schema";
+import { type BrowserAccessService, type BrowserSession, visibleText } from "@devtool/schema";
 import { failpoint } from "@devtool/server/operator";
 import { browserAccess } from "../browser-access.ts";
 import type { ConnectionOptions } from "../connection.ts";
@@ -48,7 +48,7 @@ async function listSessions(access: Access, io: Io): Promise<void> {
 
 function sessionLine({ id, label, createTime, expireTime }: BrowserSession): string {
   const time = (at: typeof createTime): string => (at ? timestampDate(at).toISOString() : "");
-  return `${id}  since ${time(createTime)}  until ${time(expireTime)}  ${label}`.trimEnd();
+  return visibleText(`${id}  since ${time(createTime)}  until ${time(expireTime)}  ${label}`).trimEnd();
 }
 
 async function openPage(
@@ -58,7 +58,8 @@ async function openPage(
   io: Io,
 ): Promise<void> {
   const { code } = await access.createAccessCode({ label });
-  const address = `${url}/console/#code=${code}`;
+  // A server that is not ours may send anything, and a page and a terminal would run it.
+  const address = `${url}/console/#code=${encodeURIComponent(code)}`;
   if (open !== false) await openInBrowser(address, data ?? defaultDataDirectory(io.env), io);
   writeLine(io.stdout, `Open this address within a minute; it works once:\n\n  ${address}\n`);
 }
