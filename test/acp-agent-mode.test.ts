@@ -54,6 +54,18 @@ describe("the approval mode of a later message, at an ACP agent (SESSION-4)", ()
     expect(readFileSync(join(acp.workspace, "a.txt"), "utf8")).toBe("two");
   });
 
+  it.each<[string, AcpWorldOptions, Record<string, string>]>([
+    ["a client", { clientOptions: ["permission"] }, { permission: "wild" }],
+    ["the operator", { configOptions: { permission: "wild" } }, {}],
+  ])("plans though %s sets the agent's mode by one of its options", async (_who, options, agentOptions) => {
+    await using acp = await world(options);
+    const { text, task } = await acp.say("tell", undefined, { approvalMode: PLAN, agentOptions });
+    expect(JSON.parse(text).session.mode).toBe("plan");
+    const { text: later } = await acp.say("tell", task, { agentOptions });
+    expect(JSON.parse(later).session.mode).toBe("plan");
+    expect(await modeOf(acp, task, YOLO)).toBe("wild");
+  });
+
   it("asks the policy by the mode as it is now", async () => {
     const modes: ApprovalMode[] = [];
     const permission: AcpWorldOptions["permission"] = async ({ approvalMode }) => {

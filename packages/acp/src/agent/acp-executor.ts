@@ -117,10 +117,12 @@ export class AcpExecutor implements AgentExecutor {
     if (isPlan) await session.enterPlan(planMode, signal);
     else if (mode === "") await session.leavePlan(planMode, signal);
     else await session.setMode(mode, signal);
-    for (const [id, value] of Object.entries(configOptions)) await session.setConfigOption(id, value, signal);
-    for (const option of Object.entries(requestedOptions(turn.task))) {
-      const value = clientOption(this.#host.options, session.configOptions, option);
-      await session.setConfigOption(option[0], value, signal);
+    const requested = Object.entries(requestedOptions(turn.task)).map((option) => {
+      return [option[0], clientOption(this.#host.options, session.configOptions, option)] as const;
+    });
+    for (const [id, value] of [...Object.entries(configOptions), ...requested]) {
+      // An agent may have its mode as an option, too, which would set it to another one than the mode to plan in.
+      if (!isPlan || !session.isModeOption(id)) await session.setConfigOption(id, value, signal);
     }
     const model = turn.prompt?.model || turn.task.sessionSettings?.model || "";
     if (model === "") return;

@@ -179,6 +179,11 @@ export class AcpSession implements AsyncDisposable {
     return this.#configOptions;
   }
 
+  /** Whether a configuration option sets the agent's mode. */
+  isModeOption(id: string): boolean {
+    return this.#configOptions.some((option) => option.id === id && option.category === "mode");
+  }
+
   /** The configuration option for the model; undefined if the agent has none. */
   get modelOption(): SessionConfigOption | undefined {
     return this.#configOptions.find(({ category }) => category === "model");

@@ -36,6 +36,14 @@ function stateOf({
         options: ["low", "high"].map((value) => ({ value, name: value })),
       },
       { type: "boolean", id: "verbose", name: "Verbose", currentValue: verbose === true },
+      {
+        type: "select",
+        id: "permission",
+        name: "Permission",
+        category: "mode",
+        currentValue: mode,
+        options: names.map((value) => ({ value, name: value })),
+      },
     ],
   };
 }
@@ -113,6 +121,7 @@ app.onRequest(AGENT.session.setMode, async ({ params }) => {
 app.onRequest(AGENT.session.setConfigOption, async ({ params }) => {
   const session = find(params.sessionId);
   if (params.configId === "speed") session.speed = String(params.value);
+  else if (params.configId === "permission") session.mode = String(params.value);
   else session.options = { ...session.options, [params.configId]: params.value };
   return { configOptions: stateOf(session).configOptions ?? [] };
 });
