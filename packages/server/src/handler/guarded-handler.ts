@@ -1,27 +1,39 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import { OPTION_CANCEL, type SendMessageRequest } from "@devtool/schema";
+import {
+  OPTION_CANCEL,
+  type RunSlashCommandRequest,
+  type SendMessageRequest,
+  type SessionSettings,
+} from "@devtool/schema";
 import { assertRight } from "./caller.ts";
 import type { RequestHandler } from "./request-handler.ts";
 
 /**
  * Wraps a handler with checks of the caller's rights, once for all transports.
  *
- * Answering a tool call requires `approve`, unless the answer declines it. Reading the audit log, which
- * covers all principals, requires `audit`.
+ * Answering a tool call requires `approve`, unless the answer declines it. So do settings of a session that can do
+ * what an approval does. Reading the audit log, which covers all principals, requires `audit`.
  */
 export function guardedHandler(handler: RequestHandler): RequestHandler {
-  const { tasks, audit } = handler;
+  const { tasks, commands, audit } = handler;
   return {
     ...handler,
     tasks: {
       ...tasks,
       async sendMessage(request, context) {
-        assertMayAnswer(request, context);
+        assertMaySend(request, context);
         return tasks.sendMessage(request, context);
       },
       async *streamMessage(request, context) {
-        assertMayAnswer(request.request, context);
+        assertMaySend(request.request, context);
         yield* tasks.streamMessage(request, context);
+      },
+    },
+    commands: {
+      ...commands,
+      async runSlashCommand(request, context) {
+        assertMaySend(request, context);
+        return commands.runSlashCommand(request, context);
       },
     },
     audit: {
@@ -33,9 +45,23 @@ export function guardedHandler(handler: RequestHandler): RequestHandler {
   };
 }
 
-function assertMayAnswer(request: SendMessageRequest | undefined, context: HandlerContext): void {
-  const approves = request?.message?.parts.some(
+function assertMaySend(
+  request: SendMessageRequest | RunSlashCommandRequest | undefined,
+  context: HandlerContext,
+): void {
+  const message = request && "message" in request ? request.message : undefined;
+  const approves = message?.parts.some(
     ({ content }) => content.case === "confirmation" && content.value.selectedOptionId !== OPTION_CANCEL,
   );
-  if (approves) assertRight(context, "approve");
+  if (approves || canReplaceApproval(request?.sessionSettings)) assertRight(context, "approve");
+}
+
+/**
+ * Whether settings of a session can do what an approval does: an MCP server that is started as a command runs it without a
+ * question, and an option of the agent's own may be its permissions, which only the agent knows.
+ */
+function canReplaceApproval(settings: SessionSettings | undefined): boolean {
+  if (!settings) return false;
+  const { agentOptions, mcpServers } = settings;
+  return Object.keys(agentOptions).length > 0 || mcpServers.some(({ transport }) => transport.case === "stdio");
 }
