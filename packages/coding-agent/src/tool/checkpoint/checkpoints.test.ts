@@ -165,6 +165,47 @@ describe("Checkpoints", () => {
     expect(readFileSync(outside, "utf8")).toBe("outside");
   });
 
+  it("leaves alone what took the place of a file or of its directory, also after the preview, and goes on", async () => {
+    const outside = join(base, "outside");
+    mkdirSync(outside);
+    writeFileSync(join(outside, "a.txt"), "outside");
+    for (const name of ["directory", "pipe", "swapped"]) write(name, "one");
+    mkdirSync(join(root, "late"));
+    write("late/a.txt", "one");
+    const checkpoints = open();
+    const id = await checkpoints.snapshot(own(root), "one", signal);
+    for (const name of ["directory", "pipe", "swapped", "src"]) rmSync(join(root, name), { recursive: true });
+    mkdirSync(join(root, "directory"));
+    execFileSync("mkfifo", [join(root, "pipe")]);
+    symlinkSync(join(outside, "a.txt"), join(root, "swapped"));
+    symlinkSync(outside, join(root, "src"));
+    write("late/a.txt", "two");
+    write("run.sh", "two");
+    const preview = await checkpoints.preview(own(root), id ?? "", signal);
+    rmSync(join(root, "late"), { recursive: true });
+    symlinkSync(outside, join(root, "late"));
+    const lines = await checkpoints.restore(own(root), preview, signal);
+    const kept = lines.filter((line) => line.includes("(left as it is: "));
+    expect(kept.map((line) => line.split(" ")[0]).toSorted()).toEqual([
+      ...["directory", "late/a.txt", "pipe", "src/a.txt", "swapped"],
+    ]);
+    expect(readFileSync(join(root, "run.sh"), "utf8")).toBe("#!/bin/sh\n");
+    expect(readdirSync(outside)).toEqual(["a.txt"]);
+    expect(readFileSync(join(outside, "a.txt"), "utf8")).toBe("outside");
+  });
+
+  it.each(["", ".", "../1", "1^{tree}", "1/../../heads/x", "01", "1\n2", "--all", "1\u0000"])(
+    "knows no checkpoint %j",
+    async (id) => {
+      const checkpoints = open();
+      await checkpoints.snapshot(own(root), "one", signal);
+      await expect(checkpoints.preview(own(root), id, signal)).rejects.toThrow("does not exist");
+      await expect(checkpoints.restore(own(root), { id, write: [], remove: [] }, signal)).rejects.toThrow(
+        "does not exist",
+      );
+    },
+  );
+
   it("runs no program and reads no configuration of a workspace", async () => {
     const spy = join(base, "spy");
     const command = `touch ${spy}`;
