@@ -48,6 +48,55 @@ describe("a policy file", () => {
     expect(rule('decision = "ask"\npriority = "high"')).toContain("PolicyRule.priority");
   });
 
+  it.each([
+    ...["tool = []", 'mcp_server = ""', "command_prefix = []", 'command_regex = ""', 'args_pattern = ""', "path = []"],
+    ...["annotations = {}", "modes = []"],
+  ])("is refused with a condition that is empty and would hold for every call: %s", (condition) => {
+    const text = `[[rule]]\n${condition}\ndecision = "allow"\n`;
+    expect(() => parsePolicyFile(text, { tier: "user", file: "policy.toml" })).toThrow(
+      `rule 1: ${condition.split(" ")[0]} is empty: name what it holds for, or leave it out`,
+    );
+  });
+
+  it.each([
+    ["a tool of another alphabet", 'tool = "run_shell_\u0441ommand"', 'tool "run_shell_\u0441ommand" cannot be used'],
+    ["two decisions", 'decision = "allow"', "is not valid TOML"],
+    ["a zero byte", 'tool = "a\u0000"', "is not valid TOML"],
+    ["a prototype", '__proto__ = { decision = "allow" }', '"__proto__" is unknown'],
+  ])("is refused with %s, which would match nothing", (_what, condition, problem) => {
+    const text = `[[rule]]\n${condition}\ndecision = "deny"\n`;
+    expect(() => parsePolicyFile(text, { tier: "user", file: "policy.toml" })).toThrow(problem);
+  });
+
+  it.each([
+    ["a server's tools", 'tool = "mcp__notes\u200b__*"', "U+200B in line 2"],
+    ["a server", 'mcp_server = "no\u00adtes"', "U+00AD in line 2"],
+    ["a path", 'path = [".env", ".en\ufeffv"]', "U+FEFF in line 2"],
+    ["a pattern", 'args_pattern = "a\u202eb"', "U+202E in line 2"],
+    ["a comment", "# \u{e0041}", "U+E0041 in line 2"],
+  ])("is refused with an invisible character in %s, unless it is an escape", async (what, condition, problem) => {
+    const path = join(directory, `invisible ${what}.toml`);
+    await writeFile(path, `[[rule]]\n${condition}\ndecision = "deny"\n`);
+    await expect(readPolicyFile({ path, tier: "operator" })).rejects.toThrow(problem);
+    const escaped = condition.replace(/\p{Cf}/u, (hidden) => {
+      return `\\U${hidden.codePointAt(0)?.toString(16).padStart(8, "0")}`;
+    });
+    await writeFile(path, `[[rule]]\n${escaped}\ndecision = "deny"\n`);
+    expect(await readPolicyFile({ path, tier: "operator" })).toHaveLength(1);
+  });
+
+  it("may begin with a byte order mark, and have lines of Windows", async () => {
+    const path = join(directory, "windows.toml");
+    await writeFile(path, '\ufeff[[rule]]\r\ntool = "*"\r\ndecision = "deny"\r\n');
+    expect(await readPolicyFile({ path, tier: "operator" })).toMatchObject([{ decision: "deny" }]);
+  });
+
+  it("is refused if it is very large", async () => {
+    const path = join(directory, "large.toml");
+    await writeFile(path, "# a\n".repeat(100_000));
+    await expect(readPolicyFile({ path, tier: "operator" })).rejects.toThrow("has 400000 bytes: limit is 262144");
+  });
+
   it("may not exist", async () => {
     expect(await readPolicyFile({ path: join(directory, "none.toml"), tier: "user" })).toEqual([]);
   });

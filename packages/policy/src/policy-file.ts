@@ -32,7 +32,23 @@ export async function readPolicyFile({ path, tier, label = path }: PolicySource)
   if (!stats.isFile()) throw fileError(label, "is not a regular file");
   assertOnlyOwnerWrites(label, stats);
   if (stats.size > MAX_FILE_BYTES) throw fileError(label, `has ${stats.size} bytes: limit is ${MAX_FILE_BYTES}`);
-  return parsePolicyFile(await file.readFile("utf8"), { tier, file: label });
+  const text = (await file.readFile("utf8")).replace(/^\ufeff/, "");
+  assertVisible(label, text);
+  return parsePolicyFile(text, { tier, file: label });
+}
+
+/** Characters that are not shown. Joiners are those of emoji and of some alphabets, in names of files. */
+const INVISIBLE = /[\p{Cf}--[\u200c\u200d]]/v;
+
+/** Throws a `PolicyError` for characters that are not shown: a rule that denies would hold for something else than people read. */
+function assertVisible(label: string, text: string): void {
+  const { 0: hidden = "", index } = INVISIBLE.exec(text) ?? {};
+  if (index === undefined) return;
+  const code = hidden.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0");
+  const line = text.slice(0, index).split("\n").length;
+  throw fileError(label, `has the invisible character U+${code} in line ${line}`, {
+    remedy: `remove it, or write it as an escape, \\U${code?.padStart(8, "0")}`,
+  });
 }
 
 async function isMissing(path: string): Promise<boolean> {
@@ -100,6 +116,9 @@ function parseRuleTables(text: string, file: string): JsonValue[] {
 /** The fields that accept one string in place of a list. */
 const LISTS: readonly string[] = ["tool", "command_prefix", "path"];
 
+/** The fields that people read. The others are conditions, numbers and switches. */
+const TEXTS: readonly string[] = ["name", "deny_message", "denyMessage"];
+
 const DECISIONS: ReadonlyMap<JsonValue, string> = new Map([
   ["allow", "RULE_DECISION_ALLOW"],
   ["ask", "RULE_DECISION_ASK"],
@@ -122,7 +141,17 @@ function decodeRule(json: JsonValue): PolicyRule {
   if (decision !== undefined) message.decision = enumName("decision", decision, DECISIONS);
   if (modes !== undefined)
     message.modes = (Array.isArray(modes) ? modes : [modes]).map((mode) => enumName("modes", mode, MODES));
-  return fromJson(PolicyRuleSchema, message);
+  const rule = fromJson(PolicyRuleSchema, message);
+  for (const [field, value] of Object.entries(rest)) if (!TEXTS.includes(field)) assertCondition(field, value);
+  if (modes !== undefined) assertCondition("modes", modes);
+  return rule;
+}
+
+/** Throws for an empty condition, which would hold for every call. */
+function assertCondition(field: string, value: JsonValue): void {
+  const isEmpty = value === "" || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
+  if (!isEmpty) return;
+  throw new PolicyError(`${field} is empty`, "invalid", { remedy: "name what it holds for, or leave it out" });
 }
 
 function enumName(field: string, value: JsonValue, names: ReadonlyMap<JsonValue, string>): string {
