@@ -87,6 +87,8 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
       /^@connectrpc\/connect(\/|$)/,
       /^eventsource-parser/,
       /^jose$/,
+      // Its types only: the application brings the AI SDK.
+      /^ai$/,
     ],
   ],
   // Hooks render nothing of their own: neither the DOM nor a terminal.

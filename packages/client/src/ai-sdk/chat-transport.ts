@@ -1,0 +1,137 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  emptyTask,
+  isInterrupted,
+  isTerminal,
+  MessageSchema,
+  Role,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+} from "@devtool/schema";
+import type { ChatTransport } from "ai";
+import type { DevtoolClient } from "../devtool-client.ts";
+import { streamMessage, subscribeTask } from "../follow.ts";
+import type { ResumeOptions } from "../resume.ts";
+import { type SendOptions, sendRequest } from "../view/send-request.ts";
+import { answersIn, messageOfUser } from "./chat-message.ts";
+import { type Chunk, ChunkEncoder } from "./chunk-encoder.ts";
+import { streamOf } from "./stream-of.ts";
+import { type AgentUIMessage, responseIdOf } from "./ui-message.ts";
+
+/**
+ * Options of `createChatTransport`.
+ */
+export interface ChatTransportOptions extends SendOptions, ResumeOptions {
+  /**
+   * Returns the id of the task that a chat continues: `metadata.taskId` of a message that it received earlier.
+   *
+   * Default: a chat continues the task of its messages, and a chat without messages starts one.
+   */
+  readonly taskIdOf?: (chatId: string) => string | undefined;
+}
+
+/**
+ * Creates the transport of a chat of Vercel's AI SDK 7 with an agent. It may serve several chats; each is a task.
+ *
+ * A message is sent once, under the id that the chat gave it. An approval allows a tool call once, and otherwise declines it;
+ * it counts only for the question that the chat showed. Set `sendAutomaticallyWhen` of the chat, so that
+ * answers are sent. Stopping a chat ends its stream, but the agent keeps working: call `client.tasks.cancelTask` to stop it.
+ *
+ * ```ts
+ * const chat = useChat({
+ *   transport: createChatTransport(client),
+ *   sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+ * });
+ * ```
+ *
+ * Errors are `ConnectError`s: those of `streamMessage`, `Code.InvalidArgument` for what an agent cannot be sent and for an approval of
+ * a call that does not offer to be allowed once, and `Code.FailedPrecondition` if a call asks about something else than the chat showed.
+ */
+export function createChatTransport(
+  client: DevtoolClient,
+  options: ChatTransportOptions = {},
+): ChatTransport<AgentUIMessage> {
+  const tasks = new Map<string, Task>();
+
+  const taskOf = async (chatId: string, messages: readonly AgentUIMessage[], signal: AbortSignal): Promise<Task> => {
+    const known = tasks.get(chatId);
+    if (known) return known;
+    const taskId = options.taskIdOf?.(chatId) ?? messages.findLast(({ metadata }) => metadata)?.metadata?.taskId;
+    if (taskId === undefined) return emptyTask();
+    const { task = emptyTask() } = await client.tasks.getTask({ taskId }, { signal });
+    return task;
+  };
+
+  async function* send(
+    chatId: string,
+    messages: readonly AgentUIMessage[],
+    subject: AgentUIMessage,
+    signal: AbortSignal,
+  ): AsyncGenerator<Chunk> {
+    let task = await taskOf(chatId, messages, signal);
+    const isAnswer = subject.role === "assistant";
+    const message = isAnswer
+      ? create(MessageSchema, { role: Role.USER, parts: answersIn(subject, task) })
+      : messageOfUser(subject);
+    const request = sendRequest({ message }, task.id, options);
+    const encoder = new ChunkEncoder(isAnswer ? subject : undefined);
+    let isStarted = isAnswer;
+    for await (const event of streamMessage(client, request, signal, options)) {
+      task = reduceTask(task, event);
+      tasks.set(chatId, task);
+      if (!isStarted) yield start(subject.id, task);
+      isStarted = true;
+      yield* encoder.encode(event, task);
+    }
+  }
+
+  async function* reconnect(chatId: string, taskId: string, signal: AbortSignal): AsyncGenerator<Chunk> {
+    const { task: now = emptyTask() } = await client.tasks.getTask({ taskId }, { signal });
+    let task = emptyTask();
+    let encoder = new ChunkEncoder();
+    let turn: Chunk[] = [];
+    for await (const event of subscribeTask(client, { taskId }, signal, options)) {
+      task = reduceTask(task, event);
+      tasks.set(chatId, task);
+      const messageId = beginOfTurn(event);
+      if (messageId !== undefined && event.sequence <= now.sequence) {
+        encoder = new ChunkEncoder();
+        turn = [start(messageId, task)];
+      }
+      turn.push(...encoder.encode(event, task));
+      if (event.sequence < now.sequence) continue;
+      // The last turn so far is complete: from here on, the chat sees each event as it comes.
+      yield* turn;
+      turn = [];
+      if (isTerminal(task.state) || isInterrupted(task.state)) return;
+    }
+  }
+
+  return {
+    // What a reconnect reads replaces the message that was interrupted.
+    resumeStreamIsReplay: true,
+    async sendMessages({ chatId, messages, messageId, abortSignal }) {
+      const subject = messages.find(({ id }) => id === messageId) ?? messages.at(-1);
+      if (!subject) throw new TypeError("the chat has no message to send");
+      return streamOf((signal) => send(chatId, messages, subject, signal), abortSignal);
+    },
+    async reconnectToStream({ chatId, abortSignal }) {
+      const taskId = tasks.get(chatId)?.id ?? options.taskIdOf?.(chatId);
+      if (taskId === undefined) return null;
+      return streamOf((signal) => reconnect(chatId, taskId, signal), abortSignal);
+    },
+  };
+}
+
+function start(messageId: string, { id }: Task): Chunk {
+  return { type: "start", messageId: responseIdOf(messageId), messageMetadata: { taskId: id } };
+}
+
+/** Returns the id of the message with which an event begins a turn: one that says something. Answers continue a turn. */
+function beginOfTurn({ payload }: TaskEvent): string | undefined {
+  const message =
+    payload.case === "created" ? payload.value.message : payload.case === "message" ? payload.value : undefined;
+  if (!message || message.parts.every(({ content }) => content.case === "confirmation")) return undefined;
+  return message.messageId;
+}

@@ -1,0 +1,40 @@
+import type { UIMessage } from "ai";
+import type { AskedToolCall } from "../confirmation.ts";
+
+/**
+ * The metadata of the messages that a chat receives.
+ */
+export interface AgentMetadata {
+  /**
+   * The id of the task that the chat continues. Keep it to open the chat again; see `ChatTransportOptions.taskIdOf`.
+   */
+  readonly taskId: string;
+  /**
+   * Tokens that the models of the task have used so far. Missing until a model reports them.
+   */
+  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
+}
+
+/**
+ * A message of a chat with an agent. Notices, artifacts, summaries and sources without an address are data parts.
+ */
+export type AgentUIMessage = UIMessage<
+  AgentMetadata,
+  { notice: { text: string }; artifact: unknown; summary: { text: string }; citation: unknown; part: unknown }
+>;
+
+/**
+ * Returns the id of the approval of a question. Another question of the same call has another one, since it has
+ * another digest: an answer to what is no longer asked is recognized.
+ */
+export function approvalIdOf({ toolCallId, shownDigest = new Uint8Array() }: AskedToolCall): string {
+  return `${toolCallId}:${Array.from(shownDigest, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/**
+ * Returns the id of the message of a chat that responds to a user's message. It is the same after a reconnect, so that
+ * the message is replaced and not shown twice.
+ */
+export function responseIdOf(messageId: string): string {
+  return `response-${messageId}`;
+}
