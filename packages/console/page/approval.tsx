@@ -1,25 +1,29 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { AskedToolCall } from "@devtool/client";
 import { type TaskActions, useApproval } from "@devtool/react";
-import { OPTION_CANCEL, OPTION_MODIFY_WITH_EDITOR } from "@devtool/schema";
+import { OPTION_MODIFY_WITH_EDITOR, visibleText } from "@devtool/schema";
 import { type ReactNode, useState } from "react";
+import { Answers } from "./answers.tsx";
 import { ArgumentsEditor } from "./arguments-editor.tsx";
 import { DiffView } from "./diff-view.tsx";
 import { words } from "./words.ts";
 
 export interface ApprovalProps {
   readonly question: AskedToolCall;
+  /** Whether the question has been in its place for a moment, so that an answer is meant for it. */
+  readonly isSettled: boolean;
   readonly answer: TaskActions["answer"];
 }
 
 /** A question of the agent, with all that it is about, and its answers. What would be written to a file can be changed here. */
-export function Approval({ question, answer }: ApprovalProps): ReactNode {
+export function Approval({ question, isSettled, answer }: ApprovalProps): ReactNode {
   const approval = useApproval(question, answer);
   const { options, canEdit, canChangeArguments, content, isEdited, isAnswering, edit, choose } = approval;
   const [isEditing, setEditing] = useState(false);
   const [reason, setReason] = useState("");
   // The content is edited here, so there is no need to be shown it again.
   const offered = canEdit ? options.filter(({ id }) => id !== OPTION_MODIFY_WITH_EDITOR) : options;
-  const title = question.description || question.toolName;
+  const title = visibleText(question.description || question.toolName);
   return (
     <section className="approval" aria-label={title}>
       <p className="approval-kind">{words.asksLeave}</p>
@@ -51,20 +55,12 @@ export function Approval({ question, answer }: ApprovalProps): ReactNode {
         {words.reason}
         <input value={reason} onChange={({ currentTarget }) => setReason(currentTarget.value)} />
       </label>
-      <div className="options">
-        {offered.map(({ id, name }, index) => (
-          <button
-            key={id}
-            type="button"
-            className={id === OPTION_CANCEL ? "decline" : index === 0 ? "primary" : undefined}
-            disabled={isAnswering}
-            onClick={() => void choose(id, reason)}
-          >
-            {words.options[id] ?? name}
-            {isEdited && id !== OPTION_CANCEL && ` (${words.edited})`}
-          </button>
-        ))}
-      </div>
+      <Answers
+        options={offered}
+        isReady={isSettled && !isAnswering}
+        isEdited={isEdited}
+        onChoose={(id) => void choose(id, reason)}
+      />
     </section>
   );
 }
@@ -75,15 +71,15 @@ interface SubjectProps {
   readonly content: string;
 }
 
-/** What the question is about. */
+/** All that the question is about, with the characters visible that could hide some of it. */
 function Subject({ question: { confirmationRequest, inputParameters }, content }: SubjectProps): ReactNode {
   const { details } = confirmationRequest ?? {};
   switch (details?.case) {
     case "executeDetails":
       return (
         <>
-          <pre className="command">{details.value.command}</pre>
-          {details.value.workingDirectory && <p className="facts">{details.value.workingDirectory}</p>}
+          <pre className="command">{visibleText(details.value.command)}</pre>
+          {details.value.workingDirectory && <p className="facts">{visibleText(details.value.workingDirectory)}</p>}
         </>
       );
     case "fileEditDetails":
@@ -92,16 +88,26 @@ function Subject({ question: { confirmationRequest, inputParameters }, content }
       return (
         <>
           <p className="facts">
-            {details.value.serverName} · {details.value.toolName}
+            {visibleText(details.value.serverName)} · {visibleText(details.value.toolName)}
           </p>
-          <pre className="output">{JSON.stringify(inputParameters, null, 2)}</pre>
+          <Arguments args={inputParameters} />
         </>
       );
     case "genericDetails":
-      return <p className="prompt">{details.value.description}</p>;
+      return (
+        <>
+          <p className="prompt">{visibleText(details.value.description)}</p>
+          <Arguments args={inputParameters} />
+        </>
+      );
     case undefined:
-      return null;
+      return <Arguments args={inputParameters} />;
     default:
       return details satisfies never;
   }
+}
+
+function Arguments({ args = {} }: { readonly args: JsonObject | undefined }): ReactNode {
+  if (Object.keys(args).length === 0) return null;
+  return <pre className="output">{visibleText(JSON.stringify(args, null, 2))}</pre>;
 }

@@ -8,6 +8,7 @@ import type { ConsoleClient } from "./console-client.ts";
 import { Item } from "./item.tsx";
 import { Plan } from "./plan.tsx";
 import { Queue } from "./queue.tsx";
+import { questionKey, useSettled } from "./settled.ts";
 import { words } from "./words.ts";
 
 export interface ConversationProps {
@@ -22,6 +23,7 @@ export function Conversation({ client, task: handle }: ConversationProps): React
     initial: "instant",
     resize: "instant",
   });
+  const isSettled = useSettled(questions);
   return (
     <div className="conversation">
       <div
@@ -40,7 +42,7 @@ export function Conversation({ client, task: handle }: ConversationProps): React
           {task.error && <p className="problem">{task.error}</p>}
           {notice && <p className="notice">{notice.text}</p>}
           {questions.map((question) => (
-            <Approval key={question.toolCallId} question={question} answer={answer} />
+            <Approval key={questionKey(question)} question={question} isSettled={isSettled} answer={answer} />
           ))}
           {unsent.length > 0 && <p className="notice">{words.sending}</p>}
           <Queue client={client} task={task} />

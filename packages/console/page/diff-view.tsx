@@ -1,4 +1,4 @@
-import type { FileDiff } from "@devtool/schema";
+import { type FileDiff, visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
 import { type DiffLine, diffHunks } from "./diff-rows.ts";
 import { Scrolling } from "./scrolling.tsx";
@@ -9,7 +9,7 @@ export function DiffView({ diff }: { readonly diff: FileDiff }): ReactNode {
   return (
     <figure className="diff">
       <figcaption>
-        {diff.filePath}
+        {visibleText(diff.filePath)}
         {diff.oldContent === undefined && ` (${words.newFile})`}
       </figcaption>
       <Scrolling label={diff.fileName}>
@@ -49,7 +49,7 @@ function Cell({ line, mark }: CellProps): ReactNode {
         <span className="line-number">{line.number}</span>
         <code>
           {mark}
-          {line.text}
+          {visibleText(line.text)}
         </code>
       </div>
     </td>

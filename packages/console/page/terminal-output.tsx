@@ -1,3 +1,4 @@
+import { visibleText } from "@devtool/schema";
 import Anser, { type AnserJsonEntry } from "anser";
 import type { ReactNode } from "react";
 
@@ -10,7 +11,7 @@ export function TerminalOutput({ text }: { readonly text: string }): ReactNode {
       {spans.map((span, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: spans have no other name
         <span key={index} className={classOf(span)}>
-          {span.content}
+          {visibleText(span.content)}
         </span>
       ))}
     </pre>

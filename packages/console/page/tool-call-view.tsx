@@ -1,5 +1,5 @@
 import { describeToolCall } from "@devtool/react";
-import type { Part } from "@devtool/schema";
+import { type Part, visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
 import { DiffView } from "./diff-view.tsx";
 import { TerminalOutput } from "./terminal-output.tsx";
@@ -16,14 +16,14 @@ export function ToolCallView({ part }: { readonly part: Part }): ReactNode {
         <span className="call-status">{words.calls[status]}</span> <span className="call-title">{title}</span>
       </summary>
       {progress !== undefined && status === "running" && <progress value={progress} aria-label={title} />}
-      {command !== undefined && <pre className="command">{command}</pre>}
+      {command !== undefined && <pre className="command">{visibleText(command)}</pre>}
       {diff ? <DiffView diff={diff} /> : output && <TerminalOutput text={output} />}
-      {data && <pre className="output">{JSON.stringify(data, null, 2)}</pre>}
+      {data && <pre className="output">{visibleText(JSON.stringify(data, null, 2))}</pre>}
       {error && <p className="problem">{error}</p>}
       {command === undefined && !diff && call.inputParameters && (
         <details>
           <summary>{words.input}</summary>
-          <pre className="output">{JSON.stringify(call.inputParameters, null, 2)}</pre>
+          <pre className="output">{visibleText(JSON.stringify(call.inputParameters, null, 2))}</pre>
         </details>
       )}
       {answerer && (

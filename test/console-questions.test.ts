@@ -1,0 +1,126 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTaskView } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import { loadConsole } from "@devtool/console";
+import type { DevtoolServer } from "@devtool/server";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf, openConsole } from "./console/console-page.ts";
+import { CHROMIUM, launch } from "./outer/browser.ts";
+
+/** Clicks each answer "Allow once" in the moment in which it appears, or has another question, as a hand that was already moving. */
+const HASTY_HAND = `{
+  globalThis.clicked = 0;
+  const click = () => {
+    for (const card of document.querySelectorAll(".approval")) {
+      if (card.dataset.seen === card.textContent) continue;
+      card.dataset.seen = card.textContent;
+      globalThis.clicked++;
+      [...card.querySelectorAll(".options button")].find((button) => button.textContent.startsWith("Allow once")).click();
+    }
+  };
+  new MutationObserver(click).observe(document.body, { childList: true, subtree: true, characterData: true });
+}`;
+
+describe.skipIf(CHROMIUM === undefined)("a question in the console (skipped without Chromium)", () => {
+  let workspace: string;
+  let data: string;
+  let browser: Browser;
+  let server: DevtoolServer;
+
+  beforeAll(async () => {
+    workspace = await mkdtemp(join(tmpdir(), "devtool-questions-"));
+    data = await mkdtemp(join(tmpdir(), "devtool-questions-data-"));
+    server = await serveCodingAgent({ workspace, dataDirectory: data, site: await loadConsole() });
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+    for (const directory of [workspace, data]) await rm(directory, { recursive: true, force: true });
+  });
+
+  it("is not answered by a click that was under way when it appeared, or when another left its place", async () => {
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    await page.evaluate(HASTY_HAND);
+    await send(page, "write first.txt 1\nwrite second.txt 2\ntext Both.");
+    const answers = page.getByRole("button", { name: "Allow once" });
+    await answers.nth(1).waitFor();
+    expect(await page.evaluate("globalThis.clicked")).toBe(2);
+    await answers.first().click();
+    await expect.poll(() => answers.count()).toBe(1);
+    // The second card now lies where the first one was, and has been clicked there at once.
+    await page.evaluate("document.querySelector('.options button').click()");
+    await expect.poll(() => read("first.txt")).toBe("1");
+    await answers.click();
+    await page.locator(".prose", { hasText: "Both." }).waitFor();
+    expect(await read("second.txt")).toBe("2");
+  });
+
+  it("is another one when its arguments change: a click for the one before does not approve it, nor do its notes go along", async () => {
+    const view = createTaskView(clientOf(server));
+    await view.send("write changed.txt harmless\ntext Done.", AbortSignal.timeout(30_000));
+    const { task, questions } = view.snapshot();
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    await page.goto(`${server.url}/console/#/session/${task.id}`);
+    await page.getByText("harmless").last().waitFor();
+    await page.getByLabel("Reason, for the agent").fill("about the harmless one");
+    await page.evaluate(HASTY_HAND);
+    const modifiedArguments = { ...questions[0]?.inputParameters, content: "harmful" };
+    const changed = view.answer(questions[0]?.toolCallId ?? "", "modify_arguments", AbortSignal.timeout(30_000), {
+      modifiedArguments,
+    });
+    await page.locator(".approval", { hasText: "harmful" }).waitFor();
+    await changed;
+    expect(await page.evaluate("globalThis.clicked")).toBeGreaterThan(0);
+    expect(await page.getByLabel("Reason, for the agent").inputValue()).toBe("");
+    await page.getByRole("button", { name: "Decline" }).click();
+    await expect.poll(() => page.locator(".approval").count()).toBe(0);
+    expect(await read("changed.txt")).toBe("");
+  });
+
+  it.each(["en-US", "de-DE"])(
+    "says in %s what each answer covers, in the words of the server, and hides no character",
+    async (locale) => {
+      await using opened = await openConsole(browser, server, { locale });
+      const { page } = opened;
+      await send(page, "run npm run \u202etset");
+      const card = page.locator(".approval");
+      await card.locator(".command", { hasText: "\\u{202e}tset" }).waitFor();
+      expect(await card.textContent()).toContain("Always allow this exact command in this session");
+      await send(page, "run npm run test");
+      await card.locator(".command", { hasText: "npm run test" }).waitFor();
+      expect(await card.textContent()).toMatch(/Always allow, in later sessions too(: | · )npm run test$/);
+    },
+  );
+
+  it("can be answered whatever the agent has written: nothing that is deep or large ends the page", async () => {
+    for (const words of [
+      ">".repeat(19_000),
+      "- ".repeat(9_000),
+      "*_".repeat(9_000),
+      "[".repeat(19_000),
+      "<a>".repeat(6_000),
+    ]) {
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await send(page, `text ${words} word\nwrite deep.txt x`);
+      await page.getByRole("button", { name: "Allow once" }).waitFor({ timeout: 15_000 });
+      expect([words.slice(0, 3), opened.faults()]).toEqual([words.slice(0, 3), []]);
+    }
+  });
+
+  async function read(name: string): Promise<string> {
+    return readFile(join(workspace, name), "utf8").catch(() => "");
+  }
+});
+
+async function send(page: Page, text: string): Promise<void> {
+  await page.getByRole("link", { name: /New session|Neue Sitzung/ }).click();
+  await page.locator(".composer textarea").fill(text);
+  await page.locator('.composer button[type="submit"]').click();
+}
