@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, mkdtempDisposable, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Chat } from "@ai-sdk/react";
@@ -17,6 +17,7 @@ import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { type DynamicToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { bundle, CHROMIUM, launch, serveFiles } from "./outer/browser.ts";
 
 describe("a chat of the AI SDK with an agent", () => {
   let workspace: string;
@@ -255,5 +256,28 @@ describe("a chat of the AI SDK with an agent", () => {
       case: "file",
       value: { name: "a.txt", source: { case: "bytes", value: new TextEncoder().encode("content") } },
     });
+  });
+});
+
+describe.skipIf(CHROMIUM === undefined)("examples/ai-sdk in Chromium (skipped without Chromium)", () => {
+  it("asks again when the page is loaded again, and writes what was allowed", async () => {
+    const html = await readFile(new URL("../examples/ai-sdk/index.html", import.meta.url), "utf8");
+    await using site = await serveFiles({
+      "/": { type: "text/html", text: html },
+      "/page.js": { type: "text/javascript", text: await bundle("../../examples/ai-sdk/page.tsx") },
+    });
+    await using scratch = await mkdtempDisposable(join(tmpdir(), "devtool-ai-sdk-page-"));
+    await using server = await serveCodingAgent({ workspace: scratch.path, allowedOrigins: [site.origin] });
+    await using browser = await launch();
+    const page = await browser.newPage();
+    await page.goto(`${site.origin}/#url=${server.url}&token=${server.token}`);
+    await page.fill("textarea", "write chat.txt From a chat\ntext Written.");
+    await page.click("text=Send");
+    await page.waitForSelector("text=Allow once");
+    await page.reload();
+    await page.click("text=Allow once");
+    await page.waitForSelector("p.assistant:has-text('Written.')");
+    expect(await page.locator("section.call").count()).toBe(1);
+    expect(await readFile(join(scratch.path, "chat.txt"), "utf8")).toBe("From a chat");
   });
 });

@@ -185,6 +185,25 @@ describe.skipIf(LEFT_TO_CI !== "")(`the packed packages in a project of somebody
       expect(await readFile(join(workspace, "react.txt"), "utf8")).toBe("changed");
     });
 
+    it.skipIf(CHROMIUM === undefined)("ai-sdk (skipped without Chromium)", async () => {
+      const directory = join(project.directory, "examples/ai-sdk");
+      const script = await bundlePage(join(directory, "page.tsx"));
+      await using site = await serveFiles({
+        "/": { type: "text/html", text: await readFile(join(directory, "index.html"), "utf8") },
+        "/page.js": { type: "text/javascript", text: script },
+      });
+      const workspace = await mkdtemp(join(scratch, "ai-sdk-"));
+      await using server = await serveCodingAgent({ workspace, allowedOrigins: [site.origin] });
+      await using browser = await launch();
+      const page = await browser.newPage();
+      await page.goto(`${site.origin}/#url=${server.url}&token=${server.token}`);
+      await page.fill("textarea", "write ai-sdk.txt From a chat\ntext Written.");
+      await page.click("text=Send");
+      await page.click("text=Allow once");
+      await page.waitForSelector("p.assistant:has-text('Written.')");
+      expect(await readFile(join(workspace, "ai-sdk.txt"), "utf8")).toBe("From a chat");
+    });
+
     it.skipIf(CHROMIUM === undefined)("browser (skipped without Chromium)", async () => {
       const directory = join(project.directory, "examples/browser");
       const script = await bundlePage(join(directory, "page.ts"));
@@ -273,6 +292,6 @@ describe.skipIf(LEFT_TO_CI !== "")(`the packed packages in a project of somebody
 /** A project with all packages of ours. */
 async function createProject(): Promise<PackedProject> {
   const { devDependencies } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
-  const others = ["@connectrpc/connect-node", "@connectrpc/connect-web", "react", "react-dom"];
+  const others = ["@connectrpc/connect-node", "@connectrpc/connect-web", "react", "react-dom", "ai", "@ai-sdk/react"];
   return PackedProject.install(others.map((name) => `${name}@${devDependencies[name]}`));
 }

@@ -15,9 +15,9 @@ import { streamMessage, subscribeTask } from "../follow.ts";
 import type { ResumeOptions } from "../resume.ts";
 import { type SendOptions, sendRequest } from "../view/send-request.ts";
 import { answersIn, messageOfUser } from "./chat-message.ts";
-import { type Chunk, ChunkEncoder } from "./chunk-encoder.ts";
+import { ChunkEncoder } from "./chunk-encoder.ts";
 import { streamOf } from "./stream-of.ts";
-import { type AgentUIMessage, responseIdOf } from "./ui-message.ts";
+import { type AgentUIMessage, type Chunk, responseIdOf } from "./ui-message.ts";
 
 /**
  * Options of `createChatTransport`.

@@ -2,8 +2,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { emptyTask, reduceTask, type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { answersIn } from "./chat-message.ts";
-import { type Chunk, ChunkEncoder } from "./chunk-encoder.ts";
-import { approvalIdOf } from "./ui-message.ts";
+import { ChunkEncoder } from "./chunk-encoder.ts";
+import { approvalIdOf, type Chunk } from "./ui-message.ts";
 
 type Payload = MessageInitShape<typeof TaskEventSchema>["payload"];
 

@@ -14,14 +14,9 @@ import {
   TaskState,
   type ToolCall,
 } from "@devtool/schema";
-import type { InferUIMessageChunk, UIMessage } from "ai";
+import type { UIMessage } from "ai";
 import { ToolChunks } from "./tool-chunks.ts";
-import type { AgentUIMessage } from "./ui-message.ts";
-
-/**
- * A chunk of a message of a chat.
- */
-export type Chunk = InferUIMessageChunk<AgentUIMessage>;
+import type { Chunk } from "./ui-message.ts";
 
 /**
  * Encodes the events of a task as chunks of one message of a chat, in order.

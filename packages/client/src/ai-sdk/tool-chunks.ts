@@ -11,8 +11,7 @@ import {
 } from "@devtool/schema";
 import type { UIMessage } from "ai";
 import { pendingToolCalls } from "../confirmation.ts";
-import type { Chunk } from "./chunk-encoder.ts";
-import { approvalIdOf } from "./ui-message.ts";
+import { approvalIdOf, type Chunk } from "./ui-message.ts";
 
 /**
  * Encodes the tool calls of one message of a chat.

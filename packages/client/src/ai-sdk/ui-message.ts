@@ -1,4 +1,4 @@
-import type { UIMessage } from "ai";
+import type { InferUIMessageChunk, UIMessage } from "ai";
 import type { AskedToolCall } from "../confirmation.ts";
 
 /**
@@ -22,6 +22,11 @@ export type AgentUIMessage = UIMessage<
   AgentMetadata,
   { notice: { text: string }; artifact: unknown; summary: { text: string }; citation: unknown; part: unknown }
 >;
+
+/**
+ * A chunk of a message of a chat.
+ */
+export type Chunk = InferUIMessageChunk<AgentUIMessage>;
 
 /**
  * Returns the id of the approval of a question. Another question of the same call has another one, since it has
