@@ -73,7 +73,7 @@ export class ChunkEncoder {
       }
       case "messageQueued":
         return endOf(event, task);
-      // What users do is no part of the agent's message.
+      // The agent's message does not show what users do.
       case "created":
       case "message":
       case "messageTaken":
