@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { textMessage } from "@devtool/client";
+import { streamMessage, textMessage } from "@devtool/client";
 import { type TaskEvent, TaskState } from "@devtool/schema";
 import { settle } from "../crash/crash-cycles.ts";
 import { FleetClient } from "./fleet-clients.ts";
@@ -48,7 +48,7 @@ export async function runStorm(fleet: ServerFleet, seconds: number, ways: readon
   while (!over.aborted) {
     const next = delay(PERIOD_MS);
     const way = ways[blows % ways.length] ?? "SIGKILL";
-    takeovers[way].push(...(await strike(fleet, blows % fleet.size, way)));
+    takeovers[way].push(...(await strike(fleet, blows % fleet.size, way, limit)));
     blows++;
     await next;
   }
@@ -58,8 +58,8 @@ export async function runStorm(fleet: ServerFleet, seconds: number, ways: readon
 }
 
 /** Hits a server, and brings it back. Gives the times in which its open tasks were taken over. */
-async function strike(fleet: ServerFleet, index: number, way: Blow): Promise<readonly number[]> {
-  const owner = await ownerOf(fleet, index);
+async function strike(fleet: ServerFleet, index: number, way: Blow, signal: AbortSignal): Promise<readonly number[]> {
+  const owner = await ownerOf(fleet, index, signal);
   const server = fleet.server(index);
   const measured = timeTakeovers(fleet, owner, () => fleet.signal(index, way));
   if (way === "SIGSTOP") {
@@ -73,10 +73,12 @@ async function strike(fleet: ServerFleet, index: number, way: Blow): Promise<rea
 }
 
 /** Returns the id under which a server holds its leases now: that of a task which it has just begun. */
-async function ownerOf(fleet: ServerFleet, index: number): Promise<unknown> {
+async function ownerOf(fleet: ServerFleet, index: number, signal: AbortSignal): Promise<unknown> {
   const message = textMessage(crypto.randomUUID(), "text Here.");
-  const { task } = await fleet.client(index).tasks.sendMessage({ message });
-  const [row] = await fleet.rows("owner", "task", `id = '${task?.id}'`);
+  let taskId = "";
+  // A server that was stopped may have lost the connection, which this makes anew.
+  for await (const event of streamMessage(fleet.client(index), { message }, signal)) taskId = event.taskId;
+  const [row] = await fleet.rows("owner", "task", `id = '${taskId}'`);
   return row?.owner;
 }
 

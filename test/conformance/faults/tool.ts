@@ -57,8 +57,11 @@ export const TOOL: readonly Fault[] = [
   fault(
     "TOOL-5",
     "a late answer is an invalid parameter",
+    // An answer that names its question is another requirement's (TOOL-11).
     changeAnswers((text, { body }) =>
-      body.includes('"cancel"') ? text.replace('"code":-32004', '"code":-32602') : text,
+      body.includes('"cancel"') && !body.includes("shown-digest")
+        ? text.replace('"code":-32004', '"code":-32602')
+        : text,
     ),
   ),
   fault(

@@ -13,7 +13,7 @@ export interface QuestionKeysOptions {
   readonly onReady: () => void;
   /** Receives the key that answers. */
   readonly onKey: (key: string) => void;
-  /** Receives input that is no answer. */
+  /** Receives input that does not answer the question. */
   readonly onAside: (input: TerminalInput) => void;
 }
 
