@@ -1,14 +1,19 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { BINDING_KILLS } from "./acp/binding-kills.ts";
 import { BINDING_PROBES } from "./acp/binding-probes.ts";
 import { BINDINGS } from "./acp/bindings.ts";
 import { PROBES } from "./acp/probes.ts";
 import { REAL_AGENTS, type RealAgent } from "./acp/real-agents.ts";
 import { agentsTable, type Cells, IS_RECORDING, readRecorded, recordAgent } from "./acp/recorded.ts";
 import { stageOf } from "./acp/stage.ts";
-import { DEPTH, LEFT_TO_CI } from "./depth.ts";
+import { DEPTH, LEFT_TO_CI, LEFT_TO_DEEP } from "./depth.ts";
 
+/** The kills take minutes for each agent. */
+const leftToDeep = IS_RECORDING ? "" : LEFT_TO_DEEP;
+/** The agents whose kills over each binding are not recorded: `–` in the table of docs/agents.md, which says why. */
+const KILLS_NOT_RECORDED: readonly string[] = ["qwen", "vibe"];
 const PAGE = fileURLToPath(new URL("../docs/agents.md", import.meta.url));
 
 for (const { name, missing } of REAL_AGENTS) if (missing !== undefined) console.info(`skipped: ${name} ${missing}`);
@@ -18,11 +23,13 @@ describe("the record of agents", () => {
     const recorded = readRecorded();
     expect(Object.keys(recorded).toSorted()).toEqual(REAL_AGENTS.map(({ name }) => name).toSorted());
     for (const { name, version } of REAL_AGENTS) {
-      const { capabilities = {}, bindings = {}, ...rest } = recorded[name] ?? {};
+      const { capabilities = {}, bindings = {}, kills = {}, ...rest } = recorded[name] ?? {};
       expect(rest).toEqual({ version });
       expect(Object.keys(capabilities)).toEqual(Object.keys(PROBES));
       expect(Object.keys(bindings)).toEqual(Object.keys(BINDINGS));
       for (const cells of Object.values(bindings)) expect(Object.keys(cells)).toEqual(Object.keys(BINDING_PROBES));
+      expect(Object.keys(kills)).toEqual(KILLS_NOT_RECORDED.includes(name) ? [] : Object.keys(BINDINGS));
+      for (const cells of Object.values(kills)) expect(Object.keys(cells)).toEqual(Object.keys(BINDING_KILLS));
     }
   });
 
@@ -51,7 +58,26 @@ for (const agent of REAL_AGENTS) {
       if (IS_RECORDING) recordAgent(agent.name, { version: agent.version, bindings });
       expect(differences(bindings, readRecorded()[agent.name]?.bindings ?? {})).toEqual([]);
     }, 1_800_000);
+
+    const reason = leftToDeep || (isLeft(agent) ? " (skipped: not recorded, see pnpm agents-matrix --record)" : "");
+    const kills = `does what docs/agents.md records when it or its server is killed, over each binding${reason}`;
+    it.skipIf(reason !== "")(
+      kills,
+      async () => {
+        await using stage = await stageOf(agent);
+        const found: Record<string, Cells> = {};
+        for (const binding of Object.keys(BINDINGS))
+          found[binding] = await resultsOf(BINDING_KILLS, stage.killsOver(binding));
+        if (IS_RECORDING) recordAgent(agent.name, { version: agent.version, kills: found });
+        expect(differences(found, readRecorded()[agent.name]?.kills ?? {})).toEqual([]);
+      },
+      1_800_000,
+    );
   });
+}
+
+function isLeft({ name }: RealAgent): boolean {
+  return !IS_RECORDING && KILLS_NOT_RECORDED.includes(name);
 }
 
 /** Where the agents are not installed, all but the deep tier leave them out. */

@@ -14,7 +14,7 @@ import {
   type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
-import { Conversation, type Exchange } from "./conversation.ts";
+import { Conversation, type Exchange, textOf } from "./conversation.ts";
 import type { RealAgent } from "./real-agents.ts";
 
 /** A conversation with an agent over one binding, through a proxy that cuts connections when it is told to. */
@@ -137,10 +137,6 @@ function fileOf(binding: string, name: string): string {
   return `${name}-${binding.replace(/\W+/g, "-")}.txt`;
 }
 
-function textOf(events: readonly TaskEvent[]): string {
-  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
-}
-
 function callsIn({ events }: Exchange): ToolCall[] {
   return events.flatMap(({ payload }) => (payload.case === "toolCall" ? [payload.value] : []));
 }
@@ -159,7 +155,7 @@ function lengthOfRun(text: string): number {
 }
 
 /** Returns the words of a cell: `yes`, or what is not so. */
-function resultOf(facts: Readonly<Record<string, boolean>>): string {
+export function resultOf(facts: Readonly<Record<string, boolean>>): string {
   const missing = Object.keys(facts).filter((fact) => facts[fact] !== true);
   return missing.length === 0 ? "yes" : `not: ${missing.join(", ")}`;
 }

@@ -33,8 +33,7 @@ export class Conversation {
 
   /** Sends a prompt and reads its exchange to the end. */
   async say(text: string, signal: AbortSignal, more: readonly Part[] = []): Promise<Exchange> {
-    const prompt = create(PartSchema, { content: { case: "text", value: text } });
-    return this.#exchange([prompt, ...more], emptyTask(), signal);
+    return this.#exchange([textPart(text), ...more], emptyTask(), signal);
   }
 
   /** Answers all questions of a task with an option, as often as it asks. */
@@ -52,6 +51,18 @@ export class Conversation {
     return { task, events };
   }
 
+  /** Continues a task with a text. */
+  async continue({ task }: Exchange, text: string, signal: AbortSignal): Promise<Exchange> {
+    return this.#exchange([textPart(text)], task, signal);
+  }
+
+  /** Reads the task of an exchange again, as a client does that has lost its server. */
+  async reload({ task, events }: Exchange, signal: AbortSignal): Promise<Exchange> {
+    const { task: now } = await this.client.tasks.getTask({ taskId: task.id }, { signal });
+    if (!now) throw new Error(`task "${task.id}" is gone`);
+    return { task: now, events };
+  }
+
   async #exchange(parts: readonly Part[], start: Task, signal: AbortSignal): Promise<Exchange> {
     const message = { messageId: crypto.randomUUID(), parts: [...parts] };
     const events: TaskEvent[] = [];
@@ -64,6 +75,15 @@ export class Conversation {
     this.#contextId = task.contextId;
     return { task, events };
   }
+}
+
+function textPart(text: string): Part {
+  return create(PartSchema, { content: { case: "text", value: text } });
+}
+
+/** Returns the text of an answer. */
+export function textOf(events: readonly TaskEvent[]): string {
+  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
 }
 
 /** How often an agent may ask within one prompt. */

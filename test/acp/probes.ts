@@ -74,11 +74,15 @@ async function endAfterCrash(stage: Stage, asking: Shown, name: string): Promise
   let ended = await answerAll(stage, asking, "proceed_once");
   // Where the agent had said that the call runs, its question ended with it, and the task waits for a message.
   if (ended.state === "") ended = await clientOf(stage).say(asking, "Continue with what you were doing.", timeout());
-  const runs = runsOf(stage, name);
-  if (runs > 1) throw new Error(`the command ran ${runs} times`);
   if (asking.state !== "input-required" || ended.state !== "completed") return "no";
+  return afterCrash(runsOf(stage, name), ended.text);
+}
+
+/** Returns the words for what came of a question that was answered after a crash: see `endAfterCrash`. */
+export function afterCrash(runs: number, text: string): string {
+  if (runs > 1) throw new Error(`the command ran ${runs} times`);
   if (runs === 1) return "runs once";
-  return TOLD_TO_CONTINUE.test(ended.text) ? "told to continue" : "no";
+  return TOLD_TO_CONTINUE.test(text) ? "told to continue" : "no";
 }
 
 /** The prompt after a crash, as the fake model repeats it. */
@@ -99,7 +103,8 @@ async function answerAll(stage: Stage, asking: Shown, option: string): Promise<S
   return shown;
 }
 
-function runsOf({ workspace }: Stage, name: string): number {
+/** Returns how many lines the command of a test left in the file that is named for the test. */
+export function runsOf({ workspace }: Pick<Stage, "workspace">, name: string): number {
   const file = `${name}.txt`;
   return readdirSync(workspace).includes(file)
     ? readFileSync(join(workspace, file), "utf8").trim().split("\n").length

@@ -11,6 +11,8 @@ export interface AgentRecord {
   readonly capabilities: Cells;
   /** Capabilities over each binding. */
   readonly bindings: Readonly<Record<string, Cells>>;
+  /** What comes of a question over each binding when the agent or its server is killed while it waits. */
+  readonly kills: Readonly<Record<string, Cells>>;
 }
 
 /** The results of the tests, by the agent's name. */
@@ -29,7 +31,10 @@ export function readRecorded(): Recorded {
 /** Records what was found for one agent. What was not tested, and other agents, stay as they are. */
 export function recordAgent(name: string, found: Pick<AgentRecord, "version"> & Partial<AgentRecord>): void {
   const before = readRecorded();
-  const all = Object.entries({ ...before, [name]: { capabilities: {}, bindings: {}, ...before[name], ...found } });
+  const all = Object.entries({
+    ...before,
+    [name]: { capabilities: {}, bindings: {}, kills: {}, ...before[name], ...found },
+  });
   const sorted = Object.fromEntries(all.toSorted(([one], [other]) => one.localeCompare(other)));
   writeFileSync(FILE, `${JSON.stringify(sorted, undefined, 2)}\n`);
 }
@@ -51,6 +56,10 @@ export function agentsTable(recorded: Recorded): string {
       capability,
       ...agents.map(([, { bindings }]) => overAll(bindings, capability)),
     ]),
+    ...names(({ kills }) => Object.values(kills)).map((capability) => [
+      capability,
+      ...agents.map(([, { kills }]) => overAll(kills, capability)),
+    ]),
   ];
   const widths = (rows[0] ?? []).map((_, column) => Math.max(3, ...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`);
@@ -59,7 +68,7 @@ export function agentsTable(recorded: Recorded): string {
 }
 
 /** Returns the words that all bindings share, or the words of each. */
-function overAll(bindings: AgentRecord["bindings"], capability: string): string {
+function overAll(bindings: Readonly<Record<string, Cells>>, capability: string): string {
   const found = Object.entries(bindings).map(([binding, cells]) => [binding, cells[capability] ?? "–"] as const);
   const words = [...new Set(found.map(([, word]) => word))];
   if (words.length < 2) return words[0] ?? "–";

@@ -1,10 +1,12 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Transport } from "@connectrpc/connect";
 import { startCuttingProxy } from "@devtool/conformance";
 import { type ServerProcess, startServing } from "../crash/server-process.ts";
+import type { KillStage } from "./binding-kills.ts";
 import type { BindingStage } from "./binding-probes.ts";
-import { BINDINGS } from "./bindings.ts";
+import { BINDINGS, type Place } from "./bindings.ts";
 import { Conversation } from "./conversation.ts";
 import type { Stage } from "./probes.ts";
 import { pathWith, type RealAgent } from "./real-agents.ts";
@@ -13,6 +15,8 @@ import { pathWith, type RealAgent } from "./real-agents.ts";
 export interface AgentStage extends Stage, AsyncDisposable {
   /** Begins a conversation over a binding. */
   over(binding: string): Promise<BindingStage & AsyncDisposable>;
+  /** The same agent, whose server is killed, over a binding. */
+  killsOver(binding: string): KillStage;
 }
 
 /** How many bytes of the server pass through the proxy before the first cut. */
@@ -30,7 +34,7 @@ export async function stageOf(agent: RealAgent): Promise<AgentStage> {
   const directories = ["--data", join(home, "data"), "--workspace", workspace];
   const flags = ["--agent", agent.name, ...directories, "--allow-host", "127.0.0.1"];
   let server: ServerProcess = await startServing(flags, environment);
-  return {
+  const stage: Stage = {
     agent,
     workspace,
     server: () => server,
@@ -38,9 +42,15 @@ export async function stageOf(agent: RealAgent): Promise<AgentStage> {
       await server.kill();
       server = await startServing(flags, environment);
     },
+  };
+  return {
+    ...stage,
+    killsOver(binding) {
+      const connect = connectOver(binding);
+      return { ...stage, binding, converse: (contextId) => new Conversation(connect(server.info), contextId) };
+    },
     async over(binding) {
-      const connect = BINDINGS[binding];
-      if (!connect) throw new Error(`binding "${binding}" does not exist`);
+      const connect = connectOver(binding);
       const { url, token } = server.info;
       let bytes = FIRST_BYTES / GROWTH;
       const proxy = await startCuttingProxy(
@@ -64,4 +74,10 @@ export async function stageOf(agent: RealAgent): Promise<AgentStage> {
       for (const directory of [home, workspace]) rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+function connectOver(binding: string): (place: Place) => Transport {
+  const connect = BINDINGS[binding];
+  if (!connect) throw new Error(`binding "${binding}" does not exist`);
+  return connect;
 }
