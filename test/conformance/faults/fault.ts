@@ -13,12 +13,20 @@ export interface Fault {
   readonly binding: BindingName;
   /** Creates the change for one run, because some have state. */
   readonly spoil: () => Spoil;
+  /** Other requirements whose cases meet the fault on their way. */
+  readonly also: readonly string[];
 }
 
 /** Creates a fault that JSON-RPC shows, in the version of its requirement, otherwise in 0.3. */
-export function fault(requirement: string, what: string, spoil: Spoil | (() => Spoil)): Fault {
+export function fault(
+  requirement: string,
+  what: string,
+  spoil: Spoil | (() => Spoil),
+  also: readonly string[] = [],
+): Fault {
   return {
     requirement,
+    also,
     fault: what,
     protocolVersion: requirement.startsWith("A2A1-") ? "1.0" : "0.3",
     binding: "JSONRPC",

@@ -10,6 +10,7 @@ export const TOOL: readonly Fault[] = [
         frame.replace('"input_parameters":', '"input":'),
       ),
     ),
+    ["TOOL-12"],
   ),
   fault(
     "TOOL-2",
@@ -34,6 +35,7 @@ export const TOOL: readonly Fault[] = [
     "TOOL-3",
     "a command has generic details",
     changeAnswers((text) => text.replaceAll('"execute_details"', '"generic_details"')),
+    ["TOOL-12"],
   ),
   fault(
     "TOOL-3",
@@ -115,6 +117,7 @@ export const TOOL: readonly Fault[] = [
     changeRequests((body) =>
       body.replace(/"https:\/\/devtool\.dev\/a2a\/shown-digest\/v1alpha":"[\w+/=]{43,}"/, '"x":1'),
     ),
+    ["TOOL-12"],
   ),
   fault(
     "TOOL-11",
