@@ -88,7 +88,7 @@ describe.skipIf(!HAS_TMUX)("the chat in a real terminal (skipped without tmux)",
     await model.asked(1);
     await terminal.shows(/^. working \d+s · Esc interrupts$/m);
     await terminal.type("later", "Enter");
-    await terminal.shows(/^· queued: later\n {2}\(Up takes the last one back\)$/m);
+    await terminal.shows(/^· queued: later\n *\(Up takes the last one back\)$/m);
     await terminal.type("", "Up");
     await terminal.shows(/^> later$/m);
     expect(await terminal.screen()).not.toContain("queued: later");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { streamMessage, textMessage } from "@devtool/client";
-import { type TaskEvent, TaskState } from "@devtool/schema";
+import { emptyTask, reduceTask, type TaskEvent, TaskState } from "@devtool/schema";
 import { settle } from "../crash/crash-cycles.ts";
 import { FleetClient } from "./fleet-clients.ts";
 import { checkFleet, FleetHistory, type FleetReport } from "./fleet-history.ts";
@@ -106,16 +106,30 @@ function ignoreAnswered(reason: unknown): void {
   if (ConnectError.from(reason).code !== Code.FailedPrecondition) throw reason;
 }
 
+/** Reads the log of a task that rests, again if a server ends while it is read. */
+async function settled(client: FleetClient, taskId: string, signal: AbortSignal): Promise<TaskEvent[]> {
+  for (;;) {
+    try {
+      return await settle(client.devtool, taskId, signal);
+    } catch (reason) {
+      signal.throwIfAborted();
+      if (!LOST.includes(ConnectError.from(reason).code)) throw reason;
+      await delay(100, undefined, { signal });
+    }
+  }
+}
+
+const LOST: readonly Code[] = [Code.Aborted, Code.Unavailable];
+
 /** Lets all tasks come to rest, and compares what clients saw with the logs and with what the tools did. */
 async function check(fleet: ServerFleet, history: FleetHistory, signal: AbortSignal): Promise<FleetReport> {
   const client = new FleetClient(fleet, history, signal);
   const logs = new Map<string, TaskEvent[]>();
   for (const [taskId, token] of history.witness.tokens) {
-    await settle(client.devtool, taskId, signal);
-    const { task } = await client.devtool.tasks.getTask({ taskId }, { signal });
+    const task = (await settled(client, taskId, signal)).reduce(reduceTask, emptyTask());
     // Another client's approval may have arrived, and its client not have heard of it.
-    if (task) await client.approve(task, token).catch(ignoreAnswered);
-    logs.set(taskId, await settle(client.devtool, taskId, signal));
+    await client.approve(task, token).catch(ignoreAnswered);
+    logs.set(taskId, await settled(client, taskId, signal));
   }
   const effects = await readFile(join(fleet.workspace, "effects.txt"), "utf8").catch(() => "");
   return checkFleet(history, logs, effects.split("\n").filter(Boolean));
