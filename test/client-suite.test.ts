@@ -155,7 +155,7 @@ describe.concurrent("the client suite", { timeout: LIMIT_MS }, () => {
   it.each(variantsOf("faults of clients", faults, 3))(
     "fails one that $what (sabotage)",
     async ({ breaks, says, ...how }) => {
-      const failed = await resultOf(breaks, { ...how, cutEvery: 499 });
+      const failed = await resultOf(breaks, { ...how, cutEvery: 499, timeoutMs: 20_000 });
       expect(failed).toMatchObject({ status: "failed", reason: expect.stringContaining(says) });
     },
   );
@@ -170,18 +170,6 @@ describe.concurrent("the client suite", { timeout: LIMIT_MS }, () => {
     expect(shown).toMatchObject([{ requestLine: "converse", status: "conversation" }]);
     expect(JSON.parse(shown[0]?.requestBody ?? "")).toMatchObject({ converse: { token: "[hidden]" } });
     expect(JSON.parse(shown[0]?.responseBody ?? "").conversation.events).toHaveLength(3);
-  });
-
-  it("keeps idle connections open longer than clients do, which may write to one that is just being closed", async () => {
-    const told: (string | null)[] = [];
-    const connecting: Connecting = async (url, token) => {
-      const response = await fetch(new URL("/.well-known/agent-card.json", url));
-      told.push(response.headers.get("keep-alive"));
-      await response.text();
-      return overConnect(url, token);
-    };
-    const played = await resultOf("client/appendix-a", { connecting });
-    expect([played?.status, told[0]]).toEqual(["passed", "timeout=75"]);
   });
 
   const refusals: readonly Refusal[] = [
@@ -286,7 +274,7 @@ describe.concurrent("the client suite", { timeout: LIMIT_MS }, () => {
   it.each(refusals)(
     "fails one over A2A 1.0 that $what (sabotage)",
     async ({ breaks = "client/a2a-1.0-jsonrpc/appendix-a", says, over = V1_JSONRPC, ...how }) => {
-      const failed = await resultOf(breaks, { ...how, over, cutEvery: 499 });
+      const failed = await resultOf(breaks, { ...how, over, cutEvery: 499, timeoutMs: 20_000 });
       expect(failed).toMatchObject({ status: "failed", reason: expect.stringContaining(says) });
       const [{ requestBody = "" } = {}] = failed?.exchanges ?? [];
       expect(Object.values(JSON.parse(requestBody))).toMatchObject([{ conversation: { token: "[hidden]" } }]);

@@ -16,7 +16,5 @@ export function serve(setUp: (app: Express, url: string) => void | Promise<void>
     await setUp(app, url);
     process.stdout.write(`${url}\n`);
   });
-  // Longer than clients keep idle connections: on a busy machine, one may write to a connection that is just being closed.
-  server.keepAliveTimeout = 75_000;
   process.stdin.resume().once("end", () => process.exit(0));
 }

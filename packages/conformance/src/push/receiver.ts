@@ -50,8 +50,7 @@ export async function startReceiver(address: string): Promise<Receiver> {
   const received: ReceivedPost[] = [];
   const answers = new Map<string, number[]>();
   let nextPost = Promise.withResolvers<void>();
-  // Longer than servers keep idle connections: on a busy machine, one may post over a connection that is just being closed.
-  const http = createServer({ keepAliveTimeout: 75_000 }, async (request, response) => {
+  const http = createServer(async (request, response) => {
     const { url: path = "/" } = request;
     const text = await readBody(request);
     const status = answers.get(path)?.shift() ?? 204;

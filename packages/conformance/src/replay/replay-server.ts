@@ -40,9 +40,6 @@ export interface ReplayServerOptions {
 
 const CARD_PATH = "/.well-known/agent-card.json";
 
-/** Longer than clients keep idle connections: on a busy machine, one may write to a connection that is just being closed. */
-const KEEPS_IDLE = { keepAliveTimeout: 75_000 };
-
 /**
  * Starts a server that takes HTTP/1.1 and HTTP/2 on one port.
  */
@@ -56,7 +53,7 @@ export async function startReplayServer({ replay, token, over }: ReplayServerOpt
     return false;
   };
   const handlers = over ? a2aV1Handlers(replay, over) : defaultHandlers(replay);
-  const http1 = createHttpServer(KEEPS_IDLE, (request, response) => {
+  const http1 = createHttpServer((request, response) => {
     if (request.method === "GET" && request.url === CARD_PATH) response.end(JSON.stringify(handlers.card(url)));
     else if (isAuthorized(request, response)) handlers.http1(request, response);
   });
