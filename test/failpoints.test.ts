@@ -6,6 +6,7 @@ import { untilCaught } from "./crash/until-caught.ts";
 import { LEFT_TO_CI, roundsOf, seedOf } from "./depth.ts";
 import { checkFailpoints } from "./failpoints/gate.ts";
 import { type FailpointReport, type KillOptions, killAt } from "./failpoints/kill-cycles.ts";
+import { sceneOf } from "./failpoints/scenes.ts";
 import type { SourceFile } from "./failpoints/steps.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -17,14 +18,20 @@ const seed = seedOf();
 const chosen = process.env.DEVTOOL_FAILPOINTS ?? "";
 /** Servers that are killed side by side. */
 const LANES = 2;
+const found = checkFailpoints(serverFiles());
 
 describe("the failpoints of the server (R3)", () => {
   it("lie around everything that it persists, emits and spawns", () => {
-    const { failpoints, steps, breaches, unused } = checkFailpoints(serverFiles());
+    const { failpoints, steps, breaches, unused } = found;
     console.info(`R3: ${failpoints.length} failpoints around ${steps} calls:\n${failpoints.join("\n")}`);
     expect(breaches).toEqual([]);
     expect(unused).toEqual([]);
     expect(failpoints.length).toBeGreaterThanOrEqual(20);
+  });
+
+  it("have a scene each, in which they are passed", () => {
+    for (const failpoint of found.failpoints) expect(sceneOf(failpoint)).toBeDefined();
+    expect(() => sceneOf("devtool:unknown.write.before")).toThrow("no scene leads to");
   });
 
   const between = (body: string): string =>
@@ -66,8 +73,8 @@ function breachesOf(text: string): readonly string[] {
 }
 
 describe("a server that is killed at a failpoint (R3)", () => {
-  const failpoints = checkFailpoints(serverFiles())
-    .failpoints.filter((name) => name.includes(chosen))
+  const failpoints = found.failpoints
+    .filter((name) => name.includes(chosen))
     .filter((_name, index) => chosen !== "" || (index + seed) % ONE_IN === 0);
 
   it(`loses nothing, runs nothing twice and leaves nothing stuck, ${kills} times at each of ${failpoints.length}`, {

@@ -1,3 +1,5 @@
+import type { Agent } from "node:http";
+import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -45,9 +47,14 @@ export class Witness {
 }
 
 /** Connects to a server. */
-export function clientFor({ url, token }: ServerInfo): DevtoolClient {
+export function clientFor(server: Pick<ServerInfo, "url" | "token">): DevtoolClient {
+  return createDevtoolClient(transportTo(server));
+}
+
+/** Sends requests to a server with its token. Default agent: the one that all share. */
+export function transportTo({ url, token }: Pick<ServerInfo, "url" | "token">, agent?: Agent): Transport {
   const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+  return createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors, nodeOptions: { agent } });
 }
 
 /** Starts tasks one after the other, approves what they ask, and remembers all it is shown; until the signal aborts. */

@@ -53,10 +53,12 @@ export async function checkWorld(life: Life): Promise<WorldReport> {
     ...(await auditFaults(life)),
     ...(await taskFaults(life, logs)),
     ...(await notificationFaults(life, logs)),
+    ...(await browserFaults(life)),
     ...(await leftovers(world)),
   ];
   world.witness = new Witness();
   world.deleted.clear();
+  world.revokedBrowsers.clear();
   world.heads.clear();
   return { tasks, events, toolsRun, interrupted, violations };
 }
@@ -137,6 +139,25 @@ async function notificationFaults(life: Life, logs: ReadonlyMap<string, readonly
     if (posted.length - once.length > MAX_REPEATED)
       faults.push(`${posted.length - once.length} posts of ${taskId} came again`);
   }
+  return faults;
+}
+
+/** Browsers that were let in are known, and those whose sessions were revoked are not. */
+async function browserFaults(life: Life): Promise<string[]> {
+  const { world, signal } = life;
+  const isKnown = async (token: string): Promise<boolean> => {
+    try {
+      await life.browserAccess(token).listBrowserSessions({}, { signal });
+      return true;
+    } catch (reason) {
+      if (ConnectError.from(reason).code === Code.Unauthenticated) return false;
+      throw reason;
+    }
+  };
+  const faults: string[] = [];
+  for (const [id, token] of world.browsers) if (!(await isKnown(token))) faults.push(`browser session ${id} is lost`);
+  for (const [id, token] of world.revokedBrowsers)
+    if (await isKnown(token)) faults.push(`browser session ${id} is back`);
   return faults;
 }
 

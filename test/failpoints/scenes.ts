@@ -40,6 +40,8 @@ function edits(token: string): string {
   );
 }
 
+/** One command in each task. */
+const COMMAND: Scene = {};
 const EDITS: Scene = { script: edits };
 const START: Scene = { moment: "start", once: true };
 const NOTIFIES: Scene = { notifies: true };
@@ -54,6 +56,7 @@ const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
   ["workspace.make", START],
   ["private-file", START],
   ["file", START],
+  ["browser-sessions", { beside: admitBrowser }],
   ["discovery", { moment: "stop", once: true }],
   ["mcp.close", { ...MCP, moment: "stop", once: true }],
   ["mcp.spawn", { ...MCP, once: true }],
@@ -76,12 +79,21 @@ const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
   ["approvals.sweep", { once: true }],
   ["approvals", SAVES],
   ["trust", { beside: remember, prepare: trustWorkspace, once: true }],
+  ["call", COMMAND],
+  ["command", COMMAND],
+  ["exchange", COMMAND],
+  ["git", COMMAND],
+  ["log", COMMAND],
+  ["model", COMMAND],
+  ["store", COMMAND],
 ];
 
-/** The scene that leads to a failpoint. */
+/** Returns the scene that leads to a failpoint. Throws for a failpoint that no scene is for. */
 export function sceneOf(failpoint: string): Scene {
   const name = failpoint.replace("devtool:", "");
-  return SCENES.find(([start]) => name.startsWith(start))?.[1] ?? {};
+  const found = SCENES.find(([start]) => name.startsWith(start));
+  if (!found) throw new Error(`no scene leads to failpoint "${failpoint}": add one to test/failpoints/scenes.ts`);
+  return found[1];
 }
 
 async function probe({ info, signal }: Life): Promise<void> {
@@ -106,6 +118,23 @@ async function deleteConfig({ client, world, signal }: Life): Promise<void> {
   world.deleted.delete(taskId);
   await client.push.deletePushConfig({ taskId, configId: "short" }, { signal });
   world.deleted.add(taskId);
+}
+
+/** Lets a browser in, then ends the sessions of the browsers before. */
+async function admitBrowser(life: Life): Promise<void> {
+  const { world, signal } = life;
+  const access = life.browserAccess();
+  const { code } = await access.createAccessCode({}, { signal });
+  const { token, session } = await access.redeemAccessCode({ code }, { signal });
+  const { sessions } = await access.listBrowserSessions({}, { signal });
+  for (const { id } of sessions) {
+    if (id === session?.id) continue;
+    const revoked = world.browsers.get(id) ?? "";
+    world.browsers.delete(id);
+    await access.revokeBrowserSession({ id }, { signal });
+    world.revokedBrowsers.set(id, revoked);
+  }
+  world.browsers.set(session?.id ?? "", token);
 }
 
 /** Makes a file after a checkpoint, and goes back to before it. */

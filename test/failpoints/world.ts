@@ -1,12 +1,15 @@
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { Agent } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Client, createClient } from "@connectrpc/connect";
 import { createDevtoolClient, type DevtoolClient, pendingToolCalls, textMessage } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import {
+  BrowserAccessService,
   isInterrupted,
   isTerminal,
   type Message,
@@ -16,7 +19,7 @@ import {
   type ToolCall,
 } from "@devtool/schema";
 import { type ServerProcess, startServing } from "../crash/server-process.ts";
-import { approve, clientFor, fold, Witness } from "../crash/workload.ts";
+import { approve, clientFor, fold, transportTo, Witness } from "../crash/workload.ts";
 import { type Receiver, receive } from "../push/receiver.ts";
 import { KILL_ORDER, type KillOrder } from "./kill-at.ts";
 import { command, type Scene } from "./scenes.ts";
@@ -40,6 +43,10 @@ export class World implements AsyncDisposable {
   readonly heads = new Map<string, bigint>();
   /** Tasks of which a client was told that their config is deleted. */
   readonly deleted = new Set<string>();
+  /** The tokens of browser sessions that a client was given, by their ids. */
+  readonly browsers = new Map<string, string>();
+  /** Those of browser sessions that have ended, as a client was told. */
+  readonly revokedBrowsers = new Map<string, string>();
   readonly #isSabotaged: boolean;
   /** How long a post is waited for, in milliseconds. */
   readonly postTimeoutMs: number;
@@ -132,6 +139,13 @@ export class Life {
 
   get ended(): Promise<unknown> {
     return this.#server.ended;
+  }
+
+  /** The service that lets browsers in, for a caller with a token. Default: that of the server. */
+  browserAccess(token = this.info.token): Client<typeof BrowserAccessService> {
+    // The end of a browser session ends its connections, which no other caller may share.
+    const agent = new Agent({ keepAlive: false });
+    return createClient(BrowserAccessService, transportTo({ url: this.info.url, token }, agent));
   }
 
   /** Whether tasks are started with a push config. */
