@@ -35,7 +35,11 @@ describe.skipIf(bin === undefined || NGINX === undefined)(
       timeout: SECONDS * 1000 + 600_000,
     }, async () => {
       await using fleet = await start();
-      const { report, takeovers, blows, refusals } = await runStorm(fleet, SECONDS, WAYS);
+      const { report, takeovers, blows, refusals } = await runStorm(fleet, {
+        seconds: SECONDS,
+        ways: WAYS,
+        patienceMs: 400_000,
+      });
       console.info(`R15 ${blows} blows in ${SECONDS} s: ${JSON.stringify(report)}`);
       for (const way of ["SIGKILL", "SIGSTOP", "SIGTERM"] as const) printTakeovers(way, takeovers[way]);
       expect(report).toMatchObject(NONE_WRONG);
@@ -54,9 +58,9 @@ describe.skipIf(bin === undefined || NGINX === undefined)(
       async () => {
         await untilCaught(async () => {
           await using fleet = await start(new URL("fleet/unfenced.mjs", import.meta.url));
-          const { report } = await runStorm(fleet, 20, ["SIGSTOP"]);
-          console.info(`R15 without fences: ${JSON.stringify(report)}`);
-          return Math.min(report.ranTwice, report.lost + report.gaps);
+          const { report, refusals } = await runStorm(fleet, { seconds: 20, ways: ["SIGSTOP"], patienceMs: 60_000 });
+          console.info(`R15 without fences: ${JSON.stringify({ ...report, refusals })}`);
+          return Math.min(report.ranTwice, report.lost + report.gaps + refusals.length);
         });
       },
     );

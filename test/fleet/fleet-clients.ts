@@ -18,16 +18,22 @@ export class FleetClient {
   readonly devtool: DevtoolClient;
   readonly #history: FleetHistory;
   readonly #signal: AbortSignal;
-  /** What servers said against requests that could not be repeated. */
-  readonly refusals: string[] = [];
+  readonly #refusals: string[];
 
-  constructor(place: { readonly url: string; readonly token: string }, history: FleetHistory, signal: AbortSignal) {
+  /** Adds to the refusals why a task could not be followed to its end. */
+  constructor(
+    place: { readonly url: string; readonly token: string },
+    history: FleetHistory,
+    signal: AbortSignal,
+    refusals: string[],
+  ) {
     const interceptors = [bearerInterceptor(place.token), noting(history)];
     this.devtool = createDevtoolClient(
       createConnectTransport({ baseUrl: place.url, httpVersion: "1.1", interceptors }),
     );
     this.#history = history;
     this.#signal = signal;
+    this.#refusals = refusals;
   }
 
   /** Starts tasks one after the other until a time, and approves what they ask. Every other one runs its tool without asking. */
@@ -36,8 +42,7 @@ export class FleetClient {
       try {
         await (round % 2 === 0 ? this.#askedTask() : this.#freeTask());
       } catch (reason) {
-        this.#signal.throwIfAborted();
-        this.refusals.push(String(reason));
+        this.#refusals.push(String(reason));
       }
     }
   }

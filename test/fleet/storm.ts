@@ -32,44 +32,73 @@ export interface StormReport {
   /** The times in milliseconds from a blow until each open task of its server had another one. */
   readonly takeovers: Readonly<Record<Blow, number[]>>;
   readonly blows: number;
-  /** What servers said against requests of clients. */
+  /** What failed for clients, for the blows and for the comparison, as texts. None with servers that do what they promise. */
   readonly refusals: readonly string[];
 }
 
-/** Lets clients work with a fleet for a time while its servers are hit one after the other, then compares all there is to see (R15). */
-export async function runStorm(fleet: ServerFleet, seconds: number, ways: readonly Blow[]): Promise<StormReport> {
+/** What is done to a fleet. */
+export interface StormOptions {
+  readonly seconds: number;
+  /** The blows, one after the other, and again from the first. */
+  readonly ways: readonly Blow[];
+  /** The time in milliseconds that tasks get to come to rest, once no new ones begin. */
+  readonly patienceMs: number;
+}
+
+/**
+ * Lets clients work with a fleet for a time while its servers are hit one after the other, then compares all there is to see (R15).
+ * It never rejects because of what servers do: each failure is one of the `refusals`.
+ */
+export async function runStorm(fleet: ServerFleet, options: StormOptions): Promise<StormReport> {
+  const { seconds, ways, patienceMs } = options;
   const history = new FleetHistory();
-  const limit = AbortSignal.timeout(seconds * 1000 + 400_000);
+  const refusals: string[] = [];
+  const limit = AbortSignal.timeout(seconds * 1000 + patienceMs);
   const over = AbortSignal.timeout(seconds * 1000);
-  const clients = Array.from({ length: CLIENTS }, () => new FleetClient(fleet, history, limit));
+  const clients = Array.from({ length: CLIENTS }, () => new FleetClient(fleet, history, limit, refusals));
   const working = Promise.all(clients.map((client) => client.work(over)));
   const takeovers: Record<Blow, number[]> = { SIGKILL: [], SIGSTOP: [], SIGTERM: [] };
   let blows = 0;
   while (!over.aborted) {
     const next = delay(PERIOD_MS);
     const way = ways[blows % ways.length] ?? "SIGKILL";
-    takeovers[way].push(...(await strike(fleet, blows % fleet.size, way, limit)));
+    const times = await noteFailure(refusals, `blow ${blows}`, () => strike(fleet, blows % fleet.size, way, limit));
+    takeovers[way].push(...(times ?? []));
     blows++;
     await next;
   }
   await working;
-  const refusals = clients.flatMap((client) => client.refusals);
-  return { report: await check(fleet, history, limit), takeovers, blows, refusals };
+  return { report: await check(fleet, history, limit, refusals), takeovers, blows, refusals };
+}
+
+/** Returns what some work gives, or undefined when it fails, which the refusals then say. */
+async function noteFailure<T>(refusals: string[], what: string, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (reason) {
+    refusals.push(`${what}: ${reason}`);
+    return undefined;
+  }
 }
 
 /** Hits a server, and brings it back. Gives the times in which its open tasks were taken over. */
 async function strike(fleet: ServerFleet, index: number, way: Blow, signal: AbortSignal): Promise<readonly number[]> {
   const owner = await ownerOf(fleet, index, signal);
-  const server = fleet.server(index);
-  const measured = timeTakeovers(fleet, owner, () => fleet.signal(index, way));
+  const [times] = await Promise.all([
+    timeTakeovers(fleet, owner, () => fleet.signal(index, way)),
+    bringBack(fleet, index, way),
+  ]);
+  return times;
+}
+
+async function bringBack(fleet: ServerFleet, index: number, way: Blow): Promise<void> {
   if (way === "SIGSTOP") {
     await delay(STOPPED_MS);
     fleet.signal(index, "SIGCONT");
-    return measured;
+    return;
   }
-  await server.ended;
+  await fleet.server(index).ended;
   await fleet.launch(index);
-  return measured;
 }
 
 /** Returns the id under which a server holds its leases now: that of a task which it has just begun. */
@@ -122,15 +151,31 @@ async function settled(client: FleetClient, taskId: string, signal: AbortSignal)
 const LOST: readonly Code[] = [Code.Aborted, Code.Unavailable];
 
 /** Lets all tasks come to rest, and compares what clients saw with the logs and with what the tools did. */
-async function check(fleet: ServerFleet, history: FleetHistory, signal: AbortSignal): Promise<FleetReport> {
-  const client = new FleetClient(fleet, history, signal);
+async function check(
+  fleet: ServerFleet,
+  history: FleetHistory,
+  signal: AbortSignal,
+  refusals: string[],
+): Promise<FleetReport> {
+  const client = new FleetClient(fleet, history, signal, refusals);
   const logs = new Map<string, TaskEvent[]>();
   for (const [taskId, token] of history.witness.tokens) {
-    const task = (await settled(client, taskId, signal)).reduce(reduceTask, emptyTask());
-    // Another client's approval may have arrived, and its client not have heard of it.
-    await client.approve(task, token).catch(ignoreAnswered);
-    logs.set(taskId, await settled(client, taskId, signal));
+    const log = await noteFailure(refusals, `task ${taskId}`, () => logAtRest(client, taskId, token, signal));
+    if (log) logs.set(taskId, log);
   }
   const effects = await readFile(join(fleet.workspace, "effects.txt"), "utf8").catch(() => "");
   return checkFleet(history, logs, effects.split("\n").filter(Boolean));
+}
+
+/** Approves what a task still asks, and reads its log when it rests. */
+async function logAtRest(
+  client: FleetClient,
+  taskId: string,
+  token: string,
+  signal: AbortSignal,
+): Promise<TaskEvent[]> {
+  const task = (await settled(client, taskId, signal)).reduce(reduceTask, emptyTask());
+  // Another client's approval may have arrived, and its client not have heard of it.
+  await client.approve(task, token).catch(ignoreAnswered);
+  return settled(client, taskId, signal);
 }
