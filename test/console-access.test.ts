@@ -97,8 +97,50 @@ describe("the access of browsers", () => {
     expect(text).toContain(session?.id);
     expect(text).not.toContain(token);
     await server.close();
-    server = await serveCodingAgent({ workspace: data, dataDirectory: data, site: await loadConsole() });
+    const kept = { token: server.token };
+    server = await serveCodingAgent({ workspace: data, dataDirectory: data, site: await loadConsole(), ...kept });
     await clientOf({ ...server, token }).tasks.listTasks({});
+  });
+
+  it("ends with the credentials that asked for it: a new token, or an issuer's tokens that are accepted for less", async () => {
+    const base = await mkdtemp(join(tmpdir(), "devtool-access-rotated-"));
+    const issuer = await createIssuer();
+    const [first, second] = ["first".repeat(10), "second".repeat(10)];
+    const start = async (token: string, approveScope?: string) =>
+      serveCodingAgent({
+        workspace: base,
+        dataDirectory: base,
+        site: await loadConsole(),
+        token,
+        authentication: { jwt: { ...issuer.options, ...(approveScope !== undefined && { approveScope }) } },
+      });
+    const tokenOf = async (at: DevtoolServer, credentials: string) => {
+      const { code } = await accessOf(at, credentials).createAccessCode({});
+      return (await accessOf(at, "").redeemAccessCode({ code })).token;
+    };
+    const lets = async (at: DevtoolServer, token: string) =>
+      clientOf({ ...at, token })
+        .tasks.listTasks({})
+        .then(
+          () => "in",
+          ({ code }: { code: Code }) => Code[code],
+        );
+    let other = await start(first);
+    const [operator, alice] = [await tokenOf(other, first), await tokenOf(other, await issuer.tokenFor("alice"))];
+    const restarts: [token: string, approveScope: string | undefined, operator: string, alice: string][] = [
+      [first, undefined, "in", "in"],
+      [second, undefined, "Unauthenticated", "in"],
+      // A token that comes back does not bring its sessions with it.
+      [first, undefined, "Unauthenticated", "in"],
+      [first, "devtool.approve", "Unauthenticated", "Unauthenticated"],
+    ];
+    for (const [token, approveScope, ...expected] of restarts) {
+      await other.close();
+      other = await start(token, approveScope);
+      expect([await lets(other, operator), await lets(other, alice)], `${token} ${approveScope}`).toEqual(expected);
+    }
+    await other.close();
+    await rm(base, { recursive: true });
   });
 
   it("is not there for other principals: they neither see nor end it", async () => {

@@ -16,7 +16,7 @@ import { OPERATOR } from "./handler/caller.ts";
 import { errorLines, noticeLine } from "./operator-notice.ts";
 import { assertMountable, assertSafeExposure, normalizedPublicUrl } from "./server-access.ts";
 import { type HandlerOptions, limitsWithDefaults, type ServerOptions, type ServerSettings } from "./server-options.ts";
-import { createAuthenticator } from "./transport/auth/authentication.ts";
+import { createAuthenticator, credentialSources } from "./transport/auth/authentication.ts";
 import type { ConnectRoutesOptions } from "./transport/connect/options.ts";
 import { type Answering, type HttpListener, listen } from "./transport/http/listener.ts";
 import { Mount } from "./transport/http/mount.ts";
@@ -163,7 +163,7 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
   const onError = errorReporter(options);
   const token = options.token ?? randomBytes(32).toString("base64url");
   const proofKey = randomBytes(PROOF_BYTES);
-  const browsers = await browserSessionsFor(options);
+  const browsers = await browserSessionsFor(options, token);
   const authenticator = await createAuthenticator(
     token,
     defined({ ...authenticationFor(options), browsers }),
@@ -207,11 +207,13 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
 }
 
 /** Opens the sessions of web browsers, where the server has pages for them. */
-async function browserSessionsFor({ site, dataDirectory }: ServerSettings): Promise<BrowserSessions | undefined> {
+async function browserSessionsFor(options: ServerSettings, token: string): Promise<BrowserSessions | undefined> {
+  const { site, dataDirectory } = options;
   if (!site) return undefined;
   const file = dataDirectory === undefined ? undefined : join(dataDirectory, "browser-sessions.json");
   const sleep = (ms: number, signal: AbortSignal): Promise<void> => delay(ms, undefined, { signal, ref: false });
-  return BrowserSessions.open({ file, now: Date.now, sleep });
+  const sources = await credentialSources(token, authenticationFor(options));
+  return BrowserSessions.open({ file, sources, now: Date.now, sleep });
 }
 
 /**

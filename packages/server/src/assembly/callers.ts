@@ -16,6 +16,7 @@ export function authenticationFor({
   anonymous = "refuse",
 }: ServerSettings): AuthenticationOptions {
   const rights = authentication?.certificateRights ?? [];
-  const certificates = tls?.clientAuthorities === undefined ? undefined : { rights };
+  const authorities = tls?.clientAuthorities;
+  const certificates = authorities === undefined ? undefined : { rights, authorities };
   return defined({ anonymous, jwt: authentication?.jwt, certificates });
 }

@@ -3,7 +3,14 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { BrowserAccessService } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import type { BrowserSessions } from "./browser-sessions.ts";
-import { assertKnown, browserSessionKey, callerOf, credentialsExpireMsKey, rightsKey } from "./caller.ts";
+import {
+  assertKnown,
+  browserSessionKey,
+  callerOf,
+  credentialSourceKey,
+  credentialsExpireMsKey,
+  rightsKey,
+} from "./caller.ts";
 import { assertLabel } from "./name-limit.ts";
 
 /** Creates the handler of `BrowserAccessService`, which lets web browsers in. */
@@ -20,6 +27,7 @@ export function createBrowserAccessHandler(sessions: BrowserSessions): ServiceIm
         principal: callerOf(context),
         rights: context.values.get(rightsKey),
         expireMs: context.values.get(credentialsExpireMsKey),
+        source: context.values.get(credentialSourceKey),
       };
       const { code, expireMs } = sessions.createCode(caller, label);
       return { code, expireTime: timestampFromMs(expireMs) };

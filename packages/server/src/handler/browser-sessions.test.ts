@@ -80,5 +80,5 @@ async function open(): Promise<{ readonly sessions: BrowserSessions; pass(ms: nu
     now += ms;
     for (const [wake, at] of sleeping) if (at <= now) wake();
   };
-  return { sessions: await BrowserSessions.open({ now: () => now, sleep }), pass };
+  return { sessions: await BrowserSessions.open({ sources: new Set(), now: () => now, sleep }), pass };
 }

@@ -19,6 +19,8 @@ const MAX_PER_PRINCIPAL = 32;
 export interface BrowserSessionsOptions {
   /** The file that keeps the sessions, with mode 0600. Default: they end with the server. */
   readonly file?: string | undefined;
+  /** What the server accepts credentials by (`Caller.source`): kept sessions of other sources end. */
+  readonly sources: ReadonlySet<string>;
   /** Returns the time in milliseconds since 1970. */
   readonly now: () => number;
   /** Waits for a time in milliseconds, or until the signal aborts, and then rejects. */
@@ -58,11 +60,13 @@ export class BrowserSessions implements Disposable {
     this.#options = options;
   }
 
-  /** Opens the sessions that an earlier run has kept. Throws a `DevtoolError` when the file cannot be used. */
+  /** Opens the sessions that an earlier run has kept, unless their credentials are no longer accepted. Throws a `DevtoolError` when the file cannot be used. */
   static async open(options: BrowserSessionsOptions): Promise<BrowserSessions> {
     const sessions = new BrowserSessions(options);
-    for (const stored of options.file === undefined ? [] : await readBrowserSessions(options.file))
-      sessions.#add(stored);
+    const kept = options.file === undefined ? [] : await readBrowserSessions(options.file);
+    for (const stored of kept) if (options.sources.has(stored.credentialSource)) sessions.#add(stored);
+    // What has ended is forgotten: a token that comes back later does not bring its sessions with it.
+    if (sessions.#sessions.size < kept.length) await sessions.#save();
     return sessions;
   }
 
@@ -101,7 +105,7 @@ export class BrowserSessions implements Disposable {
       createTime: timestampFromMs(now),
       expireTime: timestampFromMs(Math.min(now + SESSION_MS, caller.expireMs ?? Number.POSITIVE_INFINITY)),
     });
-    const { principal } = caller;
+    const { principal, source = "" } = caller;
     const rights = [...caller.rights].map((right) => RIGHTS[right]);
     this.#add({
       $typeName: "devtool.v1alpha.StoredBrowserSession",
@@ -109,6 +113,7 @@ export class BrowserSessions implements Disposable {
       principal,
       rights,
       tokenDigest: bytesOf(token),
+      credentialSource: source,
     });
     await this.#save();
     return { token, session };

@@ -20,6 +20,11 @@ export interface Caller {
   readonly browserSession?: string;
   /** When the credentials expire, in milliseconds since 1970: no session that comes of them lasts longer. Default: never. */
   readonly expireMs?: number;
+  /**
+   * Identifies what accepts the credentials: a digest of the operator's token, or of the settings of an issuer or of client
+   * certificates. No session outlasts it. Default: empty, which no server accepts after a restart.
+   */
+  readonly source?: string;
 }
 
 /** The operator, who holds the server's token and has all rights. */
@@ -41,6 +46,9 @@ export const credentialsExpireMsKey: ContextKey<number> = createContextKey(Numbe
   description: "expiry of credentials",
 });
 
+/** The context key of what accepts the caller's credentials; empty when that is not known. */
+export const credentialSourceKey: ContextKey<string> = createContextKey("", { description: "source of credentials" });
+
 /** The context key of the tenant that a call is made for; empty for none. Each tenant of a caller has tasks of its own. */
 export const tenantKey: ContextKey<string> = createContextKey("", { description: "tenant" });
 
@@ -50,12 +58,14 @@ export function contextValuesFor({
   rights,
   browserSession = "",
   expireMs = Number.POSITIVE_INFINITY,
+  source = "",
 }: Caller): ContextValues {
   return createContextValues()
     .set(principalKey, principal)
     .set(rightsKey, rights)
     .set(browserSessionKey, browserSession)
-    .set(credentialsExpireMsKey, expireMs);
+    .set(credentialsExpireMsKey, expireMs)
+    .set(credentialSourceKey, source);
 }
 
 /**

@@ -1,9 +1,10 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import type { BrowserSessions } from "../../handler/browser-sessions.ts";
-import { ANONYMOUS, OPERATOR, type Right } from "../../handler/caller.ts";
+import { ANONYMOUS, OPERATOR } from "../../handler/caller.ts";
 import { type Authenticator, bearerOf, firstOf } from "./authenticator.ts";
 import { createBrowserAuthenticator } from "./browser-authenticator.ts";
-import { createCertificateAuthenticator } from "./certificate-authenticator.ts";
+import { type CertificateOptions, certificateSource, createCertificateAuthenticator } from "./certificate-authenticator.ts";
+import { sourceOf } from "./credential-source.ts";
 import type { JwtOptions } from "./jwt-authenticator.ts";
 
 /** The callers that a server accepts besides the holder of the operator's token. */
@@ -16,11 +17,11 @@ export interface AuthenticationOptions {
   readonly jwt?: JwtOptions;
 
   /**
-   * The rights of callers with a client certificate that TLS has verified.
+   * Accepts client certificates that TLS has verified.
    *
    * Default: certificates are not asked for.
    */
-  readonly certificates?: { readonly rights: readonly Right[] };
+  readonly certificates?: CertificateOptions;
 
   /**
    * The sessions of web browsers.
@@ -53,18 +54,30 @@ export async function createAuthenticator(
   if (browsers) authenticators.push(createBrowserAuthenticator(browsers));
   // A token identifies the caller, a certificate often only the machine: tokens come first.
   if (jwt) authenticators.push((await import("./jwt-authenticator.ts")).createJwtAuthenticator(jwt, now));
-  if (certificates) authenticators.push(createCertificateAuthenticator(new Set(certificates.rights)));
+  if (certificates) authenticators.push(createCertificateAuthenticator(certificates));
   if (anonymous === "admit") authenticators.push(anonymousAuthenticator);
   return firstOf(authenticators);
+}
+
+/** Returns what a server with these options accepts credentials by (`Caller.source`), which sessions of browsers do not outlast. */
+export async function credentialSources(
+  token: string,
+  { jwt, certificates }: Pick<AuthenticationOptions, "jwt" | "certificates">,
+): Promise<ReadonlySet<string>> {
+  const sources = [sourceOf("token", token)];
+  if (jwt) sources.push((await import("./jwt-authenticator.ts")).issuerSource(jwt));
+  if (certificates) sources.push(certificateSource(certificates));
+  return new Set(sources);
 }
 
 /** Identifies the operator by a secret token, compared in constant time. */
 function tokenAuthenticator(token: string): Authenticator {
   const digest = (text: string): Buffer => hash("sha256", text, "buffer");
   const expected = digest(token);
+  const caller = { ...OPERATOR, source: sourceOf("token", token) };
   return {
     authenticate: (request) =>
-      timingSafeEqual(digest(bearerOf(request)), expected) ? { case: "caller", value: OPERATOR } : { case: "none" },
+      timingSafeEqual(digest(bearerOf(request)), expected) ? { case: "caller", value: caller } : { case: "none" },
   };
 }
 

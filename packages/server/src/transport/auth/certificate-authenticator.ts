@@ -1,6 +1,15 @@
 import { TLSSocket } from "node:tls";
 import type { Right } from "../../handler/caller.ts";
 import type { Authenticator } from "./authenticator.ts";
+import { sourceOf } from "./credential-source.ts";
+
+/** The client certificates that a server accepts. */
+export interface CertificateOptions {
+  /** The rights of callers with a certificate that TLS has verified. */
+  readonly rights: readonly Right[];
+  /** The certificates of the authorities, in PEM: those of `tls.clientAuthorities`. */
+  readonly authorities: string;
+}
 
 /**
  * Creates an authenticator that identifies callers by their client certificate, after TLS has
@@ -8,7 +17,9 @@ import type { Authenticator } from "./authenticator.ts";
  *
  * The principal is made of issuer and subject, so that a renewed certificate is the same caller.
  */
-export function createCertificateAuthenticator(rights: ReadonlySet<Right>): Authenticator {
+export function createCertificateAuthenticator(options: CertificateOptions): Authenticator {
+  const rights = new Set(options.rights);
+  const source = certificateSource(options);
   return {
     authenticate(request) {
       // Other authenticators have found these credentials wrong. A certificate does not make them right.
@@ -25,9 +36,14 @@ export function createCertificateAuthenticator(rights: ReadonlySet<Right>): Auth
       // Node has no name for an empty one. All callers without a subject would be the same principal.
       if (!issuer || !subject) return { case: "wrong", message: "the client certificate names no subject" };
       const principal = `x509:${encodeName(issuer)}#${encodeName(subject)}`;
-      return { case: "caller", value: { principal, rights, expireMs: Date.parse(certificate.validTo) } };
+      return { case: "caller", value: { principal, rights, source, expireMs: Date.parse(certificate.validTo) } };
     },
   };
+}
+
+/** Identifies the authorities and what their certificates may do (`Caller.source`). */
+export function certificateSource({ rights, authorities }: CertificateOptions): string {
+  return sourceOf("certificate", [...rights].sort(), authorities);
 }
 
 /** Encodes a distinguished name, which Node gives with an attribute per line, on a single line. */

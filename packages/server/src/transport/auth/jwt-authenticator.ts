@@ -2,6 +2,7 @@ import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, j
 import { invalid } from "../../errors.ts";
 import type { Right } from "../../handler/caller.ts";
 import { type Authenticator, bearerOf, type Verdict } from "./authenticator.ts";
+import { sourceOf } from "./credential-source.ts";
 import { type IssuerKeys, issuerKeys } from "./issuer-keys.ts";
 
 /** The signed tokens that a server accepts, and the rights that they give. */
@@ -49,6 +50,7 @@ export function createJwtAuthenticator(options: JwtOptions, now: () => Date): Au
   const { issuer, audience, algorithms = ALGORITHMS } = options;
   assertSafeOptions(options);
   const getKey = issuerKeys(options);
+  const source = issuerSource(options);
   return {
     async authenticate(request) {
       const token = bearerOf(request);
@@ -62,7 +64,7 @@ export function createJwtAuthenticator(options: JwtOptions, now: () => Date): Au
           clockTolerance: CLOCK_TOLERANCE_S,
           requiredClaims: ["exp", "sub"],
         });
-        return identifyCaller(payload, options);
+        return identifyCaller(payload, options, source);
       } catch (reason) {
         return refuseToken(reason, issuer);
       }
@@ -99,14 +101,24 @@ async function verify(token: string, getKey: JWTVerifyGetKey, options: JWTVerify
   }
 }
 
-function identifyCaller(payload: JWTPayload, { issuer, approveScope, auditScope }: JwtOptions): Verdict {
+/** Identifies an issuer, and which of its tokens are accepted for what (`Caller.source`). */
+export function issuerSource(options: JwtOptions): string {
+  const { issuer, audience, keys, jwksUri, algorithms = ALGORITHMS, approveScope, auditScope } = options;
+  return sourceOf("issuer", issuer, audience, keys, jwksUri, algorithms, approveScope, auditScope);
+}
+
+function identifyCaller(
+  payload: JWTPayload,
+  { issuer, approveScope, auditScope }: JwtOptions,
+  source: string,
+): Verdict {
   const subject = subjectOf(payload);
   if (subject === undefined) return { case: "wrong", message: "the token has no unambiguous subject" };
   const scopes = scopesOf(payload);
   const rights = new Set<Right>();
   if (approveScope === undefined || scopes.has(approveScope)) rights.add("approve");
   if (auditScope !== undefined && scopes.has(auditScope)) rights.add("audit");
-  return { case: "caller", value: { principal: `${issuer}#${subject}`, rights, ...expiryOf(payload) } };
+  return { case: "caller", value: { principal: `${issuer}#${subject}`, rights, source, ...expiryOf(payload) } };
 }
 
 /**
