@@ -3,7 +3,11 @@ import type { BrowserSessions } from "../../handler/browser-sessions.ts";
 import { ANONYMOUS, OPERATOR } from "../../handler/caller.ts";
 import { type Authenticator, bearerOf, firstOf } from "./authenticator.ts";
 import { createBrowserAuthenticator } from "./browser-authenticator.ts";
-import { type CertificateOptions, certificateSource, createCertificateAuthenticator } from "./certificate-authenticator.ts";
+import {
+  type CertificateOptions,
+  certificateSource,
+  createCertificateAuthenticator,
+} from "./certificate-authenticator.ts";
 import { sourceOf } from "./credential-source.ts";
 import type { JwtOptions } from "./jwt-authenticator.ts";
 
