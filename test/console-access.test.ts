@@ -1,5 +1,5 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
@@ -64,6 +64,21 @@ describe("the access of browsers", () => {
     }
     // Nothing of that has used the code.
     await accessOf(server, "").redeemAccessCode({ code });
+  });
+
+  it("is not given to another program's page at the same port of another loopback address", async () => {
+    const { port } = new URL(server.url);
+    const redeem = "/devtool.v1alpha.BrowserAccessService/RedeemAccessCode";
+    for (const name of ["localhost", "[::1]", "LOCALHOST", "localhost.", "127.0.0.1.", "127.1", "[::ffff:127.0.0.1]"]) {
+      expect(await statusOf(redeem, NEVER, { origin: `http://${name}:${port}` }), name).toBe(403);
+    }
+    for (const origin of [`https://127.0.0.1:${port}`, `HTTP://127.0.0.1:${port}`, `http://127.0.0.1:${port}/`, ""]) {
+      expect(await statusOf(redeem, NEVER, { origin }), origin).toBe(403);
+    }
+    // The page itself, called by such a name, leads to the address at which its calls are taken.
+    const page = await answerTo("/console/", undefined, { host: `localhost:${port}` });
+    expect([page.statusCode, page.headers.location]).toEqual([307, `${server.url}/console/`]);
+    expect(await statusOf(redeem, NEVER, { origin: server.url })).toBe(401);
   });
 
   it("is asked for with credentials only, and not by a browser that was let in", async () => {
@@ -203,19 +218,23 @@ describe("the access of browsers", () => {
     return accessOf(server, "").redeemAccessCode({ code: await accessCode(server) });
   }
 
-  async function statusOf(
+  async function statusOf(...call: Parameters<typeof answerTo>): Promise<number | undefined> {
+    return (await answerTo(...call)).statusCode;
+  }
+
+  async function answerTo(
     path: string,
     body: object | undefined,
     headers: Record<string, string>,
     at = server,
-  ): Promise<number> {
-    const { promise, resolve, reject } = Promise.withResolvers<number>();
+  ): Promise<IncomingMessage> {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const method = body ? "POST" : "GET";
     const sent = request(new URL(path, at.url), {
       method,
       headers: { "content-type": "application/json", ...headers },
     });
-    sent.on("response", (response) => resolve(response.resume().statusCode ?? 0)).on("error", reject);
+    sent.on("response", (response) => resolve(response.resume())).on("error", reject);
     sent.end(body && JSON.stringify(body));
     return promise;
   }

@@ -190,6 +190,8 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
     extensionRequired: options.extensionRequired ?? false,
     security: cardSecurity(options),
     site: options.site,
+    // A proxy in front may call the server by any name.
+    siteUrl: options.publicUrl === undefined ? place.publicUrl : undefined,
     browsers: browsers && createBrowserAccessHandler(browsers),
     baseUrl: place.publicUrl,
     startedAt: new Date(),

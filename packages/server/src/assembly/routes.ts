@@ -35,6 +35,8 @@ export interface ServerRoutesOptions
   readonly prove: (challenge: Uint8Array) => Uint8Array;
   /** Pages for web browsers. Default: none. */
   readonly site?: StaticSite | undefined;
+  /** The URL to which the site's pages at other names of loopback lead. Default: they are served there, too. */
+  readonly siteUrl?: string | undefined;
   /** The ways to authenticate that agent cards list. */
   readonly security: SecurityOptions;
 }
@@ -58,7 +60,7 @@ export function serverRoutes(options: ServerRoutesOptions): Route[] {
   });
   return [
     ...healthRoutes({ problem: options.problem, prove: options.prove }),
-    ...(options.site ? staticSiteRoutes(options.site) : []),
+    ...(options.site ? staticSiteRoutes(options.site, options.siteUrl) : []),
     ...jwksRoutes(() => keys.publicKeys()),
     ...cardRoutes({ ...published, card }),
     ...agentCardRoutes,

@@ -77,7 +77,7 @@ export async function refusalOf(
  * Returns `Host`, or `:authority` in HTTP/2; empty when a request has both with different values,
  * or `Host` twice.
  */
-function hostOf(request: HttpRequest): string {
+export function hostOf(request: HttpRequest): string {
   const authority = headerOf(request, ":authority");
   const host = headerOf(request, "host");
   if (authority !== "" && host !== "" && authority !== host) return "";

@@ -5,6 +5,7 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import { answerRequest, type Dispatch, STOPPING } from "./dispatch.ts";
 import { Drain } from "./drain.ts";
 import type { GuardOptions } from "./guard.ts";
+import { ownAddresses } from "./own-addresses.ts";
 import { refuse } from "./refusal.ts";
 import type { HttpRequest, HttpResponse, Route } from "./route.ts";
 import {
@@ -35,7 +36,7 @@ export interface ListenOptions {
   /** The accepted values of `Origin`: the web pages that may call the server. */
   readonly allowedOrigins: readonly string[];
 
-  /** Whether the server has pages of its own, which may call it from each of its addresses. */
+  /** Whether the server has pages of its own, which may call it from where it listens and from its public URL. */
   readonly ownPages: boolean;
 
   /** The certificate of the server. Default: the server listens without TLS. */
@@ -144,12 +145,7 @@ function urlOf({ net }: SniffingServer, { host, tls }: ListenOptions): string {
 
 function guardOptions(options: ListenOptions, authenticator: Authenticator, url: string): GuardOptions {
   const { publicUrl, allowedHosts, allowedOrigins, ownPages } = options;
-  const { host, port, protocol } = new URL(url);
-  const own = [host, `127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
-  // Some proxies pass the port of the public URL on, others do not: its name is accepted with any port.
-  const published = publicUrl === undefined ? [] : [new URL(publicUrl).hostname];
-  const hosts = new Set([...own, ...published, ...allowedHosts].map((name) => name.toLowerCase()));
-  const addresses = [...own.map((name) => `${protocol}//${name}`), ...(publicUrl === undefined ? [] : [publicUrl])];
-  const ownOrigins = ownPages ? addresses.map((address) => new URL(address).origin) : [];
-  return { authenticator, hosts, origins: new Set([...ownOrigins, ...allowedOrigins]) };
+  const own = ownAddresses(url, publicUrl);
+  const hosts = new Set([...own.hosts, ...allowedHosts].map((name) => name.toLowerCase()));
+  return { authenticator, hosts, origins: new Set([...(ownPages ? own.origins : []), ...allowedOrigins]) };
 }

@@ -1,5 +1,7 @@
 import { gzipSync } from "node:zlib";
 import type { StaticSite, StaticSiteFile } from "../../static-site.ts";
+import { hostOf } from "./guard.ts";
+import { isOtherLoopbackName } from "./own-addresses.ts";
 import { finish, type HttpRequest, type HttpResponse, headerOf, pathOf, type Route, send } from "./route.ts";
 
 /**
@@ -35,8 +37,9 @@ const MIN_COMPRESSED_BYTES = 1024;
  * The route of a static site, which needs no credentials: the files of its list and nothing else.
  *
  * The path of the site without a slash at its end leads to the one with it, so that relative addresses in pages work.
+ * With a URL, pages at other names of loopback lead to that URL: they could be another program's (`ownAddresses`).
  */
-export function staticSiteRoutes({ path, files }: StaticSite): Route[] {
+export function staticSiteRoutes({ path, files }: StaticSite, url?: string): Route[] {
   const compressed = new Map<StaticSiteFile, Uint8Array>();
   const bodyOf = (file: StaticSiteFile, request: HttpRequest): Encoded => {
     if (file.bytes.length < MIN_COMPRESSED_BYTES || !takesGzip(request)) return { body: file.bytes, encoding: "" };
@@ -52,6 +55,8 @@ export function staticSiteRoutes({ path, files }: StaticSite): Route[] {
         (method === "GET" || method === "HEAD") && (requested === path || requested.startsWith(`${path}/`)),
       handle: (request, response) => {
         const requested = pathOf(request).slice(path.length);
+        if (url !== undefined && isOtherLoopbackName(hostOf(request), url))
+          return send(response, 307, { body: "", location: `${url}${path}/` });
         for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
         if (requested === "") return send(response, 308, { body: "", location: `.${lastSegment(path)}/` });
         const file = files.get(requested);
