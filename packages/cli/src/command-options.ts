@@ -1,6 +1,9 @@
 /** The options that several commands share. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
+/** Receives the exit code of the command that ran. */
+export type Done = (exitCode: number) => void;
+
 /** The exit codes, for the help of commands that follow a task. */
 export const EXIT_CODES = `
 Exit codes:

@@ -1,11 +1,12 @@
 /** The messages that the fake app-server reads and writes. */
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 export type Json = Record<string, unknown>;
 
-/** The directory of threads and records. */
-export const home: string = process.env.CODEX_HOME ?? ".";
+/** The directory of threads and records: a new one for a test that does not look at them. */
+export const home: string = process.env.CODEX_HOME ?? mkdtempSync(join(tmpdir(), "fake-codex-"));
 
 /** The requests to the client that wait for a response, by id. */
 export const pending = new Map<number, (message: Json) => void>();

@@ -2,7 +2,7 @@ import type { Task } from "@devtool/schema";
 import type { CommandContext, CommandPlace } from "@devtool/server/agent";
 import type { Memory } from "../agent/memory.ts";
 import type { Model } from "../agent/model.ts";
-import type { RestorePreview } from "../tool/checkpoint/checkpoints.ts";
+import type { RestorePreview } from "../tool/checkpoint/restore-files.ts";
 import type { McpServerStatus } from "../tool/mcp.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
 

@@ -14,6 +14,7 @@ import type { RecordedMessages } from "./recorded-messages.ts";
 import type { TaskCompanion } from "./task-companion.ts";
 import { TaskFeed } from "./task-feed.ts";
 import { stopping, TaskSession } from "./task-session.ts";
+import { WorkspaceReach } from "./workspace-reach.ts";
 
 /** The number of open tasks beyond which idle ones are closed, the least recently used first. */
 const MAX_IDLE_SESSIONS = 256;
@@ -50,6 +51,8 @@ export interface TaskPlace {
 export class SessionRegistry implements AsyncDisposable {
   /** The changes of the open tasks. */
   readonly feed: TaskFeed = new TaskFeed();
+  /** The workspaces in which this server can work. */
+  readonly reach: WorkspaceReach;
   readonly #options: SessionRegistryOptions;
   /** The open tasks by id, the least recently used first. */
   readonly #tasks = new Map<string, OpenTask>();
@@ -61,6 +64,7 @@ export class SessionRegistry implements AsyncDisposable {
 
   constructor(options: SessionRegistryOptions) {
     this.#options = options;
+    this.reach = new WorkspaceReach(options.store, options.shared && options.assertReachable);
   }
 
   /** Sets what is done for open tasks beside their agents. Default: nothing. */
@@ -78,7 +82,7 @@ export class SessionRegistry implements AsyncDisposable {
     this.#assertRunning();
     const { contextId, extensionActive, agentSessionId, approvalMode } = place;
     const { message, settings, sessionSettings, command, principal } = created;
-    const unreachable = this.#problemOf(settings?.workspacePath ?? "");
+    const unreachable = this.reach.problemOf(settings?.workspacePath ?? "");
     if (unreachable) throw unreachable;
     const blank = create(TaskSchema, { id: taskId, contextId });
     const history = message ? [message] : [];
@@ -134,7 +138,7 @@ export class SessionRegistry implements AsyncDisposable {
     const { store, shared } = this.#options;
     const task = shared && (await readTask(store, taskId));
     if (!task) return undefined;
-    const unreachable = this.#problemOf(task.settings?.workspacePath ?? "");
+    const unreachable = this.reach.problemOf(task.settings?.workspacePath ?? "");
     return new HeldSession(new FollowedTask({ store, shared, task, unreachable }), { holders: 0 });
   }
 
@@ -144,25 +148,6 @@ export class SessionRegistry implements AsyncDisposable {
       for (const taskId of await this.#listTasks(state)) {
         using _opened = await this.own(taskId);
       }
-    }
-  }
-
-  /** Returns the workspace of a task, and why this server cannot work in it; undefined when it can. */
-  async reach(taskId: string): Promise<{ readonly workspacePath: string; readonly problem: DevtoolError | undefined }> {
-    for await (const { payload } of this.#options.store.readEvents(taskId, 0n)) {
-      const workspacePath = (payload.case === "created" && payload.value.settings?.workspacePath) || "";
-      return { workspacePath, problem: this.#problemOf(workspacePath) };
-    }
-    return { workspacePath: "", problem: undefined };
-  }
-
-  #problemOf(workspacePath: string): DevtoolError | undefined {
-    const { shared, assertReachable } = this.#options;
-    try {
-      if (shared) assertReachable?.(workspacePath);
-      return undefined;
-    } catch (reason) {
-      return DevtoolError.from(reason);
     }
   }
 
@@ -217,7 +202,7 @@ export class SessionRegistry implements AsyncDisposable {
   async #load(taskId: string): Promise<TaskSession | undefined> {
     const { store, shared } = this.#options;
     // A server that has the workspace must run the task.
-    if (shared && (await this.reach(taskId)).problem) return undefined;
+    if (shared && (await this.reach.of(taskId)).problem) return undefined;
     const lease = await shared?.leases.acquire(taskId);
     if (shared && !lease) return undefined;
     // Read after the lease was acquired: no other server appends any more.

@@ -54,7 +54,7 @@ export class Takeover {
   /** Notes the workspace of a task when this server cannot reach it. Throws the error then, once for a time and a workspace. */
   async #note(taskId: string): Promise<void> {
     const { registry, now } = this.#options;
-    const { workspacePath, problem } = await registry.reach(taskId);
+    const { workspacePath, problem } = await registry.reach.of(taskId);
     if (!problem || this.#unreachable.has(workspacePath)) return;
     this.#unreachable.set(workspacePath, now());
     throw problem;

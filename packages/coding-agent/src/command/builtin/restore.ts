@@ -3,7 +3,7 @@ import { isGuardedPath } from "@devtool/policy";
 import { GenericDetailsSchema, oneLine } from "@devtool/schema";
 import { type CommandPlace, invalid, quoted } from "@devtool/server/agent";
 import { z } from "zod";
-import type { RestorePreview } from "../../tool/checkpoint/checkpoints.ts";
+import type { RestorePreview } from "../../tool/checkpoint/restore-files.ts";
 import type { Tool } from "../../tool/tool.ts";
 import { toolArgs } from "../../tool/tool-args.ts";
 import { textResult } from "../../tool/tool-result.ts";

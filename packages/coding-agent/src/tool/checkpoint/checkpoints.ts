@@ -8,7 +8,7 @@ import { Code, DevtoolError } from "@devtool/server/agent";
 import { clientError } from "../../client-error.ts";
 import { Workspace } from "../workspace.ts";
 import { CheckpointRepository, type CheckpointTree } from "./checkpoint-repository.ts";
-import { planRestore, type RestorePlan, removeFile, writeFile } from "./restore-files.ts";
+import { assertPreviewed, planRestore, type RestorePreview, removeFile, writeFile } from "./restore-files.ts";
 import { type TrackedFiles, trackFiles } from "./tracked-files.ts";
 
 /** Dependencies of `Checkpoints`. */
@@ -37,13 +37,6 @@ export interface CheckpointSummary {
   readonly time: Date;
   /** One line that describes the call before which the checkpoint was made. */
   readonly label: string;
-}
-
-/** The changes that restoring a checkpoint would make, as paths relative to the workspace. */
-export interface RestorePreview {
-  readonly id: string;
-  readonly write: readonly string[];
-  readonly remove: readonly string[];
 }
 
 /** The newest checkpoint of a workspace, of any principal. */
@@ -285,17 +278,4 @@ function isUnchanged(before: TrackedFiles, files: TrackedFiles): boolean {
 
 function toDate(time: Timestamp | undefined): Date {
   return time ? timestampDate(time) : new Date(0);
-}
-
-/** Throws when a restore would change files that the user did not see in the preview. */
-function assertPreviewed({ write, remove }: RestorePlan, preview: RestorePreview): void {
-  const [written, removed] = [new Set(preview.write), new Set(preview.remove)];
-  const unexpected = [
-    ...write.map(([path]) => path).filter((path) => !written.has(path)),
-    ...remove.filter((path) => !removed.has(path)),
-  ];
-  if (unexpected.length === 0) return;
-  const rest = unexpected.length > 1 ? ` and ${unexpected.length - 1} more` : "";
-  const problem = `${JSON.stringify(unexpected[0])}${rest} changed since it was shown what would be restored`;
-  throw new DevtoolError(problem, Code.Aborted, { remedy: "try again" });
 }

@@ -1,3 +1,4 @@
+import { Code, DevtoolError } from "@devtool/server/agent";
 import type { Workspace } from "../workspace.ts";
 import type { TrackedFile, TrackedFiles } from "./tracked-files.ts";
 
@@ -9,6 +10,13 @@ export interface RestorePlan {
   readonly remove: readonly string[];
   /** The paths of files that are not in the checkpoint, but may be older than it. They stay. */
   readonly keep: readonly string[];
+}
+
+/** The changes that restoring a checkpoint would make, as paths relative to the workspace. */
+export interface RestorePreview {
+  readonly id: string;
+  readonly write: readonly string[];
+  readonly remove: readonly string[];
 }
 
 /**
@@ -28,6 +36,19 @@ export function planRestore(target: TrackedFiles, current: TrackedFiles, checkpo
     remove: extra.filter(([, { birthNs }]) => birthNs > since).map(([path]) => path),
     keep: extra.filter(([, { birthNs }]) => birthNs <= since).map(([path]) => path),
   };
+}
+
+/** Throws `Code.Aborted` when a restore would change files that the user did not see in the preview. */
+export function assertPreviewed({ write, remove }: RestorePlan, preview: RestorePreview): void {
+  const [written, removed] = [new Set(preview.write), new Set(preview.remove)];
+  const unexpected = [
+    ...write.map(([path]) => path).filter((path) => !written.has(path)),
+    ...remove.filter((path) => !removed.has(path)),
+  ];
+  if (unexpected.length === 0) return;
+  const rest = unexpected.length > 1 ? ` and ${unexpected.length - 1} more` : "";
+  const problem = `${JSON.stringify(unexpected[0])}${rest} changed since it was shown what would be restored`;
+  throw new DevtoolError(problem, Code.Aborted, { remedy: "try again" });
 }
 
 /** Removes a file that was created after the checkpoint. Returns a line with the outcome. */
