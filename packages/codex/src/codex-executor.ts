@@ -8,7 +8,6 @@ import {
   Role,
   type Task,
   TaskState,
-  type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
@@ -116,8 +115,10 @@ export class CodexExecutor implements AgentExecutor {
       // Recorded first: what Codex does from here on is in this thread.
       if (threadId !== turn.task.agentSessionId) yield { case: "session", value: threadId };
       if (warning !== "") yield { case: "notice", value: create(NoticeSchema, { text: warning }) };
-      for (const { call, answer } of answered)
-        if (answer.selectedOptionId === OPTION_REJECT) yield { case: "toolCalls", value: [{ call: rejected(call) }] };
+      for (const { call, answer } of answered) {
+        if (answer.selectedOptionId !== OPTION_REJECT) continue;
+        yield { case: "toolCalls", value: [{ call: { ...call, status: ToolCallStatus.CANCELLED } }] };
+      }
       const end = turnEnd(yield* codexTurn.run(input, signal));
       if (end) yield { case: "end", value: end };
       return { codexTurn, failure: undefined };
@@ -132,7 +133,7 @@ export class CodexExecutor implements AgentExecutor {
 
   /** Loads the thread of the conversation, or starts one. */
   async #open({ task, sessionFence: fence }: Turn, signal: AbortSignal): Promise<OpenThread> {
-    const { pool } = this.#host;
+    const { pool, command, limits } = this.#host;
     const known = task.agentSessionId;
     // Another task of the conversation works in its thread: this one continues in a copy.
     const isShared = known !== "" && pool.isBusy(known);
@@ -143,7 +144,8 @@ export class CodexExecutor implements AgentExecutor {
       if (idle?.fence === fence && (await isAlive(idle.server, signal)))
         return { ...idle, threadId: known, warning: "" };
       await server?.[Symbol.asyncDispose]();
-      server = await this.#start(task, signal);
+      const workingDirectory = task.settings?.workspacePath || process.cwd();
+      server = await AppServer.start({ ...command, workingDirectory }, limits, signal);
       const settings = await this.#settings(server, task, signal);
       const opened = await openThread(server, settings, { known, isShared }, signal);
       if (opened.threadId !== known) pool.drop(known);
@@ -166,12 +168,6 @@ export class CodexExecutor implements AgentExecutor {
     return { ...settings, config: { model_reasoning_summary: "auto", ...objectOrEmpty(settings.config) } };
   }
 
-  async #start(task: Task, signal: AbortSignal): Promise<AppServer> {
-    const { command, limits } = this.#host;
-    const workingDirectory = task.settings?.workspacePath || process.cwd();
-    return AppServer.start({ ...command, workingDirectory }, limits, signal);
-  }
-
   #report({ failure, lastWords }: AppServer): void {
     this.#host.onNotice(`${failure?.message}${lastWords === "" ? "" : `; its last words: ${lastWords}`}`);
   }
@@ -192,11 +188,6 @@ async function isAlive(server: AppServer, signal: AbortSignal): Promise<boolean>
     signal.throwIfAborted();
     return false;
   }
-}
-
-/** Returns a call that its user has declined, and that did not run. */
-function rejected(call: ToolCall): ToolCall {
-  return { ...call, status: ToolCallStatus.CANCELLED };
 }
 
 const STOPPED: TurnEnd = {

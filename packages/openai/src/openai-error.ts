@@ -11,15 +11,10 @@ export function readOpenAiError(text: string): ApiError {
 function describeError(value: unknown): ApiError {
   const { message, code, type } = objectOrEmpty(value);
   const kinds = [code, type].map(stringOrEmpty);
-  const isUsedUp = kinds.includes("insufficient_quota");
-  return {
-    message: stringOrEmpty(message) || kinds.find((kind) => kind !== "") || "",
-    lastingRemedy: isUsedUp ? "the operator must check the plan and the payment" : remedyFor(kinds),
-  };
-}
-
-function remedyFor(kinds: readonly string[]): string | undefined {
-  return kinds.includes("context_length_exceeded") ? "run /compress, or start a new task" : undefined;
+  let lastingRemedy: string | undefined;
+  if (kinds.includes("context_length_exceeded")) lastingRemedy = "run /compress, or start a new task";
+  if (kinds.includes("insufficient_quota")) lastingRemedy = "the operator must check the plan and the payment";
+  return { message: stringOrEmpty(message) || kinds.find((kind) => kind !== "") || "", lastingRemedy };
 }
 
 /** The statuses that stand for the errors that come in place of a piece. */

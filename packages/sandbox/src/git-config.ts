@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { expandHome, includedFiles, readGitSettings } from "./git-settings.ts";
-import { type WorkTree, workTreesAround } from "./work-trees.ts";
+import { workTreesAround } from "./work-trees.ts";
 
 /** The configuration that holds for all repositories of the user (git-config(1), "Files"), where no variable moves it. */
 const OF_USER: readonly string[] = [
@@ -28,15 +28,14 @@ export function configuredPaths(workspace: string): ConfiguredPaths {
   const isInside = (path: string): boolean =>
     path.startsWith(`${workspace}/`) && !path.startsWith(`${workspace}/.git/`);
   const trees = workTreesAround(workspace);
-  const own = trees.map((tree) => ({ roots: tree.roots, files: configurationOf(tree) }));
+  const own = trees.map(({ roots, commonDirectory, gitDirectory }) => {
+    const named = [join(commonDirectory, "config"), join(gitDirectory, "config.worktree")];
+    return { roots, files: named.flatMap(includedFiles) };
+  });
   const ofUser = { roots: trees.flatMap(({ roots }) => roots), files: OF_USER.flatMap(includedFiles) };
   const hooks = [...own, ofUser].flatMap(({ roots, files }) => files.flatMap((file) => hooksIn(file, roots)));
   const files = [...own, ofUser].flatMap((one) => one.files);
   return { hooks: hooks.filter(isInside), files: files.filter(isInside) };
-}
-
-function configurationOf({ commonDirectory, gitDirectory }: WorkTree): string[] {
-  return [join(commonDirectory, "config"), join(gitDirectory, "config.worktree")].flatMap(includedFiles);
 }
 
 function hooksIn(file: string, roots: readonly string[]): string[] {

@@ -28,7 +28,9 @@ export class Placeholders {
    */
   hold({ directories, redirects, links }: Held): Disposable {
     const paths = [...directories, ...redirects.map(({ path }) => path)];
-    for (const path of paths) assertUnchanged(dirname(path));
+    for (const directory of paths.map(dirname)) {
+      if (realPath(directory) !== directory) throw replacedError(directory);
+    }
     for (const path of directories) makePlaceholder(path);
     for (const { path, content } of redirects) makeFilePlaceholder(path, content);
     for (const path of paths) this.#holders.set(path, (this.#holders.get(path) ?? 0) + 1);
@@ -63,10 +65,6 @@ export class Placeholders {
 
 const RETRY_MS = 100;
 const RETRIES = 20;
-
-function assertUnchanged(directory: string): void {
-  if (realPath(directory) !== directory) throw replacedError(directory);
-}
 
 /** Puts back a link that a command replaced. What is in its place is renamed to `<name>.replaced-1`, which nothing reads. */
 function restoreLink({ path, target }: GuardedLink): void {

@@ -61,7 +61,9 @@ export function decodeRfcText<Desc extends DescMessage>(
 export function encodeRfcJson<Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>): JsonObject {
   const json: JsonValue = toJson(schema, message, { alwaysEmitImplicit: RFC_FILES.has(schema.file.name) });
   if (!isObject(json)) throw new WireError(schema.name, "", "is not written as a JSON object");
-  return schema.typeName === DevelopmentToolEventSchema.typeName ? withoutEmpty(json) : json;
+  if (schema.typeName !== DevelopmentToolEventSchema.typeName) return json;
+  const { user_tier, error, ...rest } = json;
+  return defined({ ...rest, user_tier: user_tier || undefined, error: error || undefined });
 }
 
 const RFC_FILES: ReadonlySet<string> = new Set(
@@ -69,11 +71,6 @@ const RFC_FILES: ReadonlySet<string> = new Set(
     ({ file }) => file.name,
   ),
 );
-
-/** Removes empty optional fields of an event: the user's tier and the error. */
-function withoutEmpty({ user_tier, error, ...json }: JsonObject): JsonObject {
-  return defined({ ...json, user_tier: user_tier || undefined, error: error || undefined });
-}
 
 /**
  * Converts plain data to the content of a `Struct`.

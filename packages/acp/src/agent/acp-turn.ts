@@ -72,7 +72,8 @@ export class AcpTurn {
     const { session } = this.#options;
     const queue = session.prompt(blocks);
     for (;;) {
-      yield* this.#release(await this.#next(queue, signal));
+      // Whether a call that is held back asks shows the next item; it is not held for longer than this.
+      yield* this.#release(this.#held === undefined ? undefined : await queue.peek(HOLD_MS, signal));
       const item = await queue.take(signal);
       if (item.case === "stopped") {
         yield* this.#updates.flush();
@@ -95,11 +96,6 @@ export class AcpTurn {
       const item = await queue.take(signal);
       if (item.case === "performed") yield* this.#permissions.performed(item.value);
     }
-  }
-
-  /** Waits for the next item while a call is held back. Undefined when none came in time. */
-  async #next(queue: ItemQueue<SessionItem>, signal: AbortSignal): Promise<SessionItem | undefined> {
-    return this.#held === undefined ? undefined : queue.peek(HOLD_MS, signal);
   }
 
   /** Says that the held call runs, unless it is about to ask. */

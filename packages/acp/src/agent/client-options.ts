@@ -32,7 +32,10 @@ export function clientOption(
       permitted.map((one) => one.id),
     );
   }
-  const values = option.type === "boolean" ? ["true", "false"] : valuesOf(option.options);
+  const values =
+    option.type === "boolean"
+      ? ["true", "false"]
+      : option.options.flatMap((each) => ("value" in each ? each : each.options)).map((choice) => choice.value);
   if (!values.includes(value)) throw refused(`agent_options ${quoted(id)} cannot be ${quoted(value)}`, values);
   return option.type === "boolean" ? value === "true" : value;
 }
@@ -41,12 +44,6 @@ export function clientOption(
 function isPermitted({ clientOptions, configOptions = {} }: AcpAgentOptions, option: SessionConfigOption): boolean {
   if (clientOptions) return clientOptions.includes(option.id);
   return option.category === PERMITTED_CATEGORY && configOptions[option.id] === undefined;
-}
-
-type Select = Extract<SessionConfigOption, { type: "select" }>;
-
-function valuesOf(options: Select["options"]): string[] {
-  return options.flatMap((each) => ("value" in each ? [each.value] : each.options.map(({ value }) => value)));
 }
 
 function refused(problem: string, choices: readonly string[]): DevtoolError {

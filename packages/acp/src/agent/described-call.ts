@@ -53,7 +53,9 @@ export class DescribedCall {
     this.#input = piece.rawInput ?? this.#input;
     this.#output = piece.rawOutput ?? this.#output;
     if (Array.isArray(piece.content)) this.#content = piece.content;
-    if (Array.isArray(piece.locations)) this.#locations = pathsOf(piece.locations);
+    if (Array.isArray(piece.locations)) {
+      this.#locations = piece.locations.flatMap((location) => stringOrEmpty(objectOrEmpty(location).path) || []);
+    }
     this.#meta = { ...this.#meta, ...objectOrEmpty(piece._meta) };
   }
 
@@ -174,8 +176,4 @@ function tail(text: string): string {
   if (text.length <= MAX_OUTPUT_LENGTH) return text;
   const note = "[the beginning was cut off]\n";
   return note + text.slice(note.length - MAX_OUTPUT_LENGTH);
-}
-
-function pathsOf(locations: readonly JsonValue[]): string[] {
-  return locations.flatMap((location) => stringOrEmpty(objectOrEmpty(location).path) || []);
 }

@@ -1,5 +1,5 @@
 import type { CreateElicitationResponse } from "@agentclientprotocol/sdk";
-import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   ConfirmationOptionSchema,
   ConfirmationRequestSchema,
@@ -95,13 +95,9 @@ function valuesOf(content: JsonObject): Record<string, string | number | boolean
   const values: Record<string, string | number | boolean | string[]> = {};
   for (const [name, value] of Object.entries(content)) {
     if (Array.isArray(value)) values[name] = value.map(String);
-    else if (isScalar(value)) values[name] = value;
+    else if (typeof value !== "object") values[name] = value;
   }
   return values;
-}
-
-function isScalar(value: JsonValue): value is string | number | boolean {
-  return ["string", "number", "boolean"].includes(typeof value);
 }
 
 /** The text that the user sent with an answer. */

@@ -32,7 +32,9 @@ export function describeField(field: JsonObject): string {
     if (typeof value === "number") words.push(`${name} ${value}`);
   }
   if (typeof pattern === "string") words.push(`matching ${pattern}`);
-  if (preset !== undefined && preset !== null) words.push(`default ${wordOf(preset)}`);
+  if (preset !== undefined && preset !== null) {
+    words.push(`default ${typeof preset === "string" ? preset : JSON.stringify(preset)}`);
+  }
   return words.join(", ");
 }
 
@@ -51,7 +53,3 @@ const LIMITS: readonly (readonly [field: string, name: string])[] = [
   ["minItems", "minimum number"],
   ["maxItems", "maximum number"],
 ];
-
-function wordOf(value: JsonValue): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}

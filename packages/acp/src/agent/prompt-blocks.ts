@@ -1,5 +1,4 @@
 import type { ContentBlock, PromptCapabilities } from "@agentclientprotocol/sdk";
-import type { JsonValue } from "@bufbuild/protobuf";
 import type { ExecuteSlashCommandRequest, File, Message } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 
@@ -18,7 +17,7 @@ export function promptBlocks({ parts }: Message, agent: string, accepts: PromptC
         return [fileBlock(content.value, agent, accepts)];
       case "data":
       case "dataValue":
-        return [text(JSON.stringify(plain(content.value)))];
+        return [text(JSON.stringify(content.value))];
       // Answers, and what only agents send.
       case "confirmation":
       case "thought":
@@ -76,8 +75,4 @@ function decodeText(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function plain(value: object): JsonValue {
-  return JSON.parse(JSON.stringify(value));
 }

@@ -8,7 +8,7 @@ import {
   structFromJson,
   UsageSchema,
 } from "@devtool/schema";
-import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import type { AgentEvent, CallUpdate } from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
 import { fileOfBlock, textOfBlock } from "./content.ts";
@@ -45,7 +45,7 @@ export class UpdateEvents {
       case "tool_call_update":
         return yield* this.#toolCall(update);
       case "plan":
-        return yield artifact(PLAN, "Plan", dataPart({ entries: listOrEmpty(update.entries) }), "replace");
+        return yield artifact(PLAN, "Plan", planPart(update), "replace");
       case "usage_update":
         return yield* this.#usage(update);
       case "notice":
@@ -125,6 +125,7 @@ function artifact(artifactId: string, name: string, part: Part, how: "append" | 
   return { case: "artifact", value };
 }
 
-function dataPart(data: JsonObject): Part {
-  return create(PartSchema, { content: { case: "data", value: structFromJson(isObject(data) ? data : {}) } });
+function planPart({ entries }: JsonObject): Part {
+  const value = structFromJson({ entries: listOrEmpty(entries) });
+  return create(PartSchema, { content: { case: "data", value } });
 }

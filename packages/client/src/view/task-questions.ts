@@ -17,9 +17,7 @@ export class TaskQuestions {
 
 function isSame(call: AskedToolCall, other: AskedToolCall): boolean {
   if (call.toolCallId !== other.toolCallId) return false;
-  return isSameDigest(call.shownDigest, other.shownDigest) && equals(ToolCallSchema, call, other);
-}
-
-function isSameDigest(one: Uint8Array = new Uint8Array(), other: Uint8Array = new Uint8Array()): boolean {
-  return one.length === other.length && one.every((byte, index) => byte === other[index]);
+  const [digest, otherDigest] = [call.shownDigest ?? [], other.shownDigest ?? []];
+  if (digest.length !== otherDigest.length) return false;
+  return digest.every((byte, index) => byte === otherDigest[index]) && equals(ToolCallSchema, call, other);
 }

@@ -208,7 +208,7 @@ export class TaskReader {
           return;
         }
         this.#pass(event);
-        this.#isAtEnd = isAtEnd(event);
+        this.#isAtEnd = isTerminal(event.state) && endsExchange(event);
       }
       done.resolve();
     } catch (reason) {
@@ -264,11 +264,4 @@ export class TaskReader {
  */
 export function isAtRest({ state }: Pick<Task, "state">): boolean {
   return isTerminal(state) || isInterrupted(state);
-}
-
-/**
- * Returns whether an event ends its task.
- */
-function isAtEnd(event: TaskEvent): boolean {
-  return isTerminal(event.state) && endsExchange(event);
 }

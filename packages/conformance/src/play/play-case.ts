@@ -143,9 +143,7 @@ function capture(step: Step, { documents, headers }: Exchange, variables: Variab
   for (const [name, path] of Object.entries(step.capture)) {
     const header = /^<header:(.+)>$/.exec(path)?.[1];
     const values: unknown[] =
-      header === undefined
-        ? documents.map(({ json }) => valueAtPath(resultOf(json), keysOf(path)))
-        : [headers.get(header)];
+      header === undefined ? documents.map(({ json }) => valueAtPath(resultOf(json), path)) : [headers.get(header)];
     const value = values.find((found) => typeof found === "string");
     if (typeof value !== "string") return `nothing came that has a string at ${path}`;
     variables.set(name, value);
@@ -154,16 +152,10 @@ function capture(step: Step, { documents, headers }: Exchange, variables: Variab
 }
 
 /**
- * Splits a path at its dots. `\.` is a dot in a key.
+ * Returns the value at a path of keys and list indexes, separated by dots; `\.` is a dot in a key. Undefined if there is none.
  */
-function keysOf(path: string): string[] {
-  return path.split(/(?<!\\)\./).map((key) => key.replaceAll("\\.", "."));
-}
-
-/**
- * Returns the value at a path of keys and list indexes. Undefined if there is none.
- */
-function valueAtPath(value: unknown, keys: readonly string[]): unknown {
+function valueAtPath(value: unknown, path: string): unknown {
+  const keys = path.split(/(?<!\\)\./).map((key) => key.replaceAll("\\.", "."));
   return keys.reduce<unknown>((inner, key) => {
     return Array.isArray(inner) ? inner[Number(key)] : objectOrEmpty(inner)[key];
   }, value);

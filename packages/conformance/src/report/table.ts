@@ -48,9 +48,13 @@ export function reportTable({ requirements, cases }: Report): string {
     const why = reason === "" ? "" : ` (${reason})`;
     return `${SHORT_OUTCOME_NAMES[outcome].padEnd(8)} ${id.padEnd(width)} ${behaviour}${why}`;
   });
+  const explained = cases.filter(needsExplanation).map(({ id, outcome, reason, failures }) => {
+    const why = reason || failures.map((failure) => failure.reason).join("; ");
+    return `${SHORT_OUTCOME_NAMES[outcome].padEnd(8)} ${id}: ${why}`;
+  });
   return [
     ...lines,
-    ...cases.filter(needsExplanation).map(explain),
+    ...explained,
     "",
     `${countOutcomes(requirements)} of ${requirements.length} requirements; ${countOutcomes(cases)} of ${cases.length} cases`,
   ].join("\n");
@@ -63,10 +67,6 @@ export function reportTable({ requirements, cases }: Report): string {
 function needsExplanation({ outcome, requirements }: CaseReport): boolean {
   const listed = [Outcome.KNOWN_FAILING, Outcome.PASSED_THOUGH_KNOWN];
   return listed.includes(outcome) || requirements.length === 0;
-}
-
-function explain({ id, outcome, reason, failures }: CaseReport): string {
-  return `${SHORT_OUTCOME_NAMES[outcome].padEnd(8)} ${id}: ${reason || failures.map((failure) => failure.reason).join("; ")}`;
 }
 
 /**

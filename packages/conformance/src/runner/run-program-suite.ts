@@ -121,7 +121,9 @@ async function checkGolden(
     const json = JSON.stringify(form);
     const outcome = await program.ask({ case: "readJson", value: { type, json } }, signal);
     if (outcome.case === "binary" && base64Encode(outcome.value) === expected) continue;
-    return { failed: `${json}: the binary must be ${expected}: got ${describeAsBinary(outcome)}` };
+    // JSON in base64 could be taken for a binary.
+    const got = outcome.case === "json" ? `the JSON ${outcome.value}` : describeOutcome(outcome);
+    return { failed: `${json}: the binary must be ${expected}: got ${got}` };
   }
   const outcome = await program.ask({ case: "readBinary", value: { type, binary } }, signal);
   if (outcome.case !== "json") return { failed: `the binary must become JSON: got ${describeOutcome(outcome)}` };
@@ -169,11 +171,6 @@ function conversationProblem(
   const expected = one.events.map((event) => variables.fillValue(event));
   const actual = events.map((event) => toJson(TaskEventSchema, event));
   return missingInOrder(expected, actual) ?? mismatch(variables.fillValue(one.task), taskJson, "task");
-}
-
-/** As `describeOutcome`, in words that cannot be taken for those of a binary. */
-function describeAsBinary(outcome: ProgramOutcome): string {
-  return outcome.case === "json" ? `the JSON ${outcome.value}` : describeOutcome(outcome);
 }
 
 function describeOutcome(outcome: ProgramOutcome): string {

@@ -115,8 +115,14 @@ export class ServedAgents implements AsyncDisposable {
   assertChange(settings: SessionSettings): void {
     const name = settings.agent || this.#defaultName;
     const agent = this.#opened.get(name);
-    if (!agent?.checkSettings) throw fixedMode(name, settings.approvalMode);
-    agent.checkSettings(settings);
+    if (agent?.checkSettings) {
+      agent.checkSettings(settings);
+      return;
+    }
+    // Such an agent keeps the approval mode of a session's first message.
+    const mode = ApprovalMode[settings.approvalMode] ?? String(settings.approvalMode);
+    const problem = `cannot change within a session of agent ${quoted(name)}`;
+    throw invalid("session_settings.approval_mode", mode, problem, "start a new context to change it");
   }
 
   /**
@@ -176,13 +182,6 @@ export class ServedAgents implements AsyncDisposable {
   #names(): string {
     return [...this.#agents.keys()].join(", ");
   }
-}
-
-/** Creates the error for an agent that keeps the approval mode of a session's first message. */
-function fixedMode(agent: string, approvalMode: ApprovalMode): DevtoolError {
-  const mode = ApprovalMode[approvalMode] ?? String(approvalMode);
-  const problem = `cannot change within a session of agent ${quoted(agent)}`;
-  return invalid("session_settings.approval_mode", mode, problem, "start a new context to change it");
 }
 
 const NO_COMMANDS: AgentCommands = {

@@ -11,16 +11,11 @@ import { directoryAt, realPath } from "./real-path.ts";
  */
 export function assertReachable(path: string, roots: readonly string[]): void {
   if (path === "") return;
-  const why = problemOf(path, roots);
-  if (why === undefined) return;
+  const isHere = directoryAt(realPath(path)) === path;
+  if (isHere && roots.some((root) => isInside(realPath(root) ?? root, path))) return;
+  const why = isHere ? "is outside the roots of this server (--root)" : "is not on this server";
   throw new DevtoolError(`workspace ${quoted(path)} ${why}`, Code.Unavailable, {
     remedy:
       "share the directory with all servers under this path, or route the requests of its tasks to those that have it",
   });
-}
-
-function problemOf(path: string, roots: readonly string[]): string | undefined {
-  if (directoryAt(realPath(path)) !== path) return "is not on this server";
-  const isPermitted = roots.some((root) => isInside(realPath(root) ?? root, path));
-  return isPermitted ? undefined : "is outside the roots of this server (--root)";
 }

@@ -112,7 +112,7 @@ export class BrowserSessions implements Disposable {
       session,
       principal,
       rights,
-      tokenDigest: bytesOf(token),
+      tokenDigest: new Uint8Array(hash("sha256", token, "buffer")),
       credentialSource: source,
     });
     await this.#save();
@@ -200,10 +200,6 @@ export class BrowserSessions implements Disposable {
 }
 
 const RIGHTS: Readonly<Record<Right, CallerRight>> = { approve: CallerRight.APPROVE, audit: CallerRight.AUDIT };
-
-function bytesOf(secret: string): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(hash("sha256", secret, "buffer"));
-}
 
 function digestOf(secret: string): string {
   return hash("sha256", secret, "base64url");

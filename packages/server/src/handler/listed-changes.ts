@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { positionOf } from "../store/list-position.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
-import type { ListedTask, TaskStore } from "../store/task-store.ts";
+import type { TaskStore } from "../store/task-store.ts";
 import { Bell } from "../stream/bell.ts";
 import type { TaskWatch } from "../task/task-feed.ts";
 
@@ -57,17 +57,15 @@ export class ListedChanges {
     let cursor: string | undefined;
     do {
       const page = await this.#store.list({ principal: this.#principal, limit: PAGE, cursor });
-      const changed = page.tasks.filter((task) => this.#isChanged(task));
+      const changed = page.tasks.filter(({ last }) => {
+        const found = this.#found.get(last.taskId);
+        return found === undefined ? positionOf(last).timeMs > this.#oldestMs : last.sequence > found;
+      });
       for (const task of changed) {
         this.#found.set(task.last.taskId, task.last.sequence);
         watch.put(task);
       }
       cursor = changed.length === PAGE ? page.cursor : undefined;
     } while (cursor !== undefined);
-  }
-
-  #isChanged({ last }: ListedTask): boolean {
-    const found = this.#found.get(last.taskId);
-    return found === undefined ? positionOf(last).timeMs > this.#oldestMs : last.sequence > found;
   }
 }

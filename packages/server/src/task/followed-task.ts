@@ -99,13 +99,9 @@ export class FollowedTask implements TaskHandle {
   }
 
   summarize(): Promise<Summary | undefined> {
-    return Promise.reject(this.#elsewhere());
-  }
-
-  #elsewhere(): DevtoolError {
     const problem = `task ${quoted(this.#task.id)} is run by another server`;
     const remedy = "send the request to that server, or again when it has stopped";
-    return new DevtoolError(problem, Code.Unavailable, { remedy });
+    return Promise.reject(new DevtoolError(problem, Code.Unavailable, { remedy }));
   }
 
   /** Requests a change, and returns the sequence of the event that records it, when the task has it. */

@@ -113,7 +113,13 @@ export class SessionRegistry implements AsyncDisposable {
    * the store has no such task.
    */
   async get(taskId: string): Promise<HeldSession | undefined> {
-    return (await this.own(taskId)) ?? (await this.#follow(taskId));
+    const own = await this.own(taskId);
+    if (own) return own;
+    const { store, shared } = this.#options;
+    const task = shared && (await readTask(store, taskId));
+    if (!task) return undefined;
+    const unreachable = this.reach.problemOf(task.settings?.workspacePath ?? "");
+    return new HeldSession(new FollowedTask({ store, shared, task, unreachable }), { holders: 0 });
   }
 
   /** Returns the session of a task. Undefined when the store has no such task, or another server runs it. */
@@ -131,15 +137,6 @@ export class SessionRegistry implements AsyncDisposable {
     }
     await this.#closeIdle();
     return held?.hold();
-  }
-
-  /** Returns a view of a task that another server runs. Undefined when the store has no such task. */
-  async #follow(taskId: string): Promise<HeldSession | undefined> {
-    const { store, shared } = this.#options;
-    const task = shared && (await readTask(store, taskId));
-    if (!task) return undefined;
-    const unreachable = this.reach.problemOf(task.settings?.workspacePath ?? "");
-    return new HeldSession(new FollowedTask({ store, shared, task, unreachable }), { holders: 0 });
   }
 
   /** Opens the tasks that a stop of the server interrupted, so that each continues. Must be called before the first request. */

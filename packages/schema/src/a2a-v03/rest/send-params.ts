@@ -28,15 +28,11 @@ export function sendParamsFromRest(body: JsonObject): JsonObject {
     configuration:
       configuration === undefined
         ? undefined
-        : mapObject(configuration, (given) => ({ ...defaults, ...configurationFromRest(given) })),
+        : mapObject(configuration, ({ pushNotification, push_notification, ...given }) =>
+            defined({ ...defaults, ...given, pushNotificationConfig: pushNotification ?? push_notification }),
+          ),
   });
 }
 
 /** ProtoJSON omits `false`, so a configuration without `blocking` does not wait. */
 const PROTO_DEFAULTS: JsonObject = { blocking: false };
-
-function configurationFromRest(configuration: JsonObject): JsonObject {
-  const { pushNotification, push_notification, ...rest } = configuration;
-  const push = pushNotification ?? push_notification;
-  return defined({ ...rest, pushNotificationConfig: push });
-}

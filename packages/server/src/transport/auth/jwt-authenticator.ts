@@ -118,7 +118,10 @@ function identifyCaller(
   const rights = new Set<Right>();
   if (approveScope === undefined || scopes.has(approveScope)) rights.add("approve");
   if (auditScope !== undefined && scopes.has(auditScope)) rights.add("audit");
-  return { case: "caller", value: { principal: `${issuer}#${subject}`, rights, source, ...expiryOf(payload) } };
+  const caller = { principal: `${issuer}#${subject}`, rights, source };
+  if (payload.exp === undefined) return { case: "caller", value: caller };
+  // Also for a clock that is behind.
+  return { case: "caller", value: { ...caller, expireMs: (payload.exp + CLOCK_TOLERANCE_S) * 1000 } };
 }
 
 /**
@@ -128,11 +131,6 @@ function identifyCaller(
 function subjectOf({ sub }: Readonly<Record<string, unknown>>): string | undefined {
   if (typeof sub !== "string" || sub === "" || sub.length > MAX_SUBJECT_LENGTH) return undefined;
   return sub.isWellFormed() && !/\p{Cc}/u.test(sub) ? sub : undefined;
-}
-
-/** Returns when a token expires, also for a clock that is behind. */
-function expiryOf({ exp }: JWTPayload): { readonly expireMs?: number } {
-  return exp === undefined ? {} : { expireMs: (exp + CLOCK_TOLERANCE_S) * 1000 };
 }
 
 /**

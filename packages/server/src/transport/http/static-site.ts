@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { StaticSite, StaticSiteFile } from "../../static-site.ts";
 import { hostOf } from "./guard.ts";
@@ -58,7 +59,7 @@ export function staticSiteRoutes({ path, files }: StaticSite, url?: string): Rou
         if (url !== undefined && isOtherLoopbackName(hostOf(request), url))
           return send(response, 307, { body: "", location: `${url}${path}/` });
         for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
-        if (requested === "") return send(response, 308, { body: "", location: `.${lastSegment(path)}/` });
+        if (requested === "") return send(response, 308, { body: "", location: `./${posix.basename(path)}/` });
         const file = files.get(requested);
         if (!file) return send(response, 404, { body: "not found\n", "content-type": "text/plain; charset=utf-8" });
         sendFile(request, response, file, bodyOf(file, request));
@@ -96,9 +97,4 @@ function sendFile(
 
 function takesGzip(request: HttpRequest): boolean {
   return /\bgzip\b(?!;q=0(?:\.0*)?(?:,|$))/.test(headerOf(request, "accept-encoding").replaceAll(" ", ""));
-}
-
-/** Returns the last segment of a path, with its slash. */
-function lastSegment(path: string): string {
-  return path.slice(path.lastIndexOf("/"));
 }

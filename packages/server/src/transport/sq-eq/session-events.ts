@@ -53,7 +53,9 @@ export class SessionEvents {
       case "created":
         return this.#begin(payload.value.message?.messageId ?? "");
       case "message":
-        return this.#take(payload.value);
+        if (confirmationsOf(payload.value).length === 0) return this.#begin(payload.value.messageId);
+        this.#id = payload.value.messageId;
+        return [];
       case "messageTaken":
         return this.#begin(payload.value.messageId);
       case "text":
@@ -98,12 +100,6 @@ export class SessionEvents {
     const hasBegun = !this.#isWorking;
     this.#isWorking = true;
     return hasBegun ? [{ case: "turnStarted", value: {} }] : [];
-  }
-
-  #take(message: Message): Msg[] {
-    if (confirmationsOf(message).length === 0) return this.#begin(message.messageId);
-    this.#id = message.messageId;
-    return [];
   }
 
   #rest(state: TaskState, change?: StateChange): Msg[] {
