@@ -1,18 +1,15 @@
 import type { MessageDelivery } from "@devtool/schema";
-import stringWidth from "string-width";
-import { userMessage } from "../error-text.ts";
-import { isSlashLine } from "../slash-line.ts";
 import type { TerminalInput } from "../terminal/terminal.ts";
 import { type AnswerMeans, Answers } from "./answers.ts";
 import { Asking } from "./asking.ts";
-import { type ChatTasks, DELIVERY, queuedText, textPart } from "./chat-tasks.ts";
+import { type ChatTasks, DELIVERY } from "./chat-tasks.ts";
 import { Composer } from "./composer.ts";
 import { draftOf, insertText } from "./draft.ts";
-import { clipped, type Entry, noticeEntry, userLines } from "./entry.ts";
 import type { InputHistory } from "./input-history.ts";
 import { type Intent, intentOf } from "./intent.ts";
 import { type LocalLine, readLocalCommand } from "./local-command.ts";
-import { readMentions } from "./mention.ts";
+import { Outbox } from "./outbox.ts";
+import { Printout } from "./printout.ts";
 import { wholeQuestion } from "./question.ts";
 import type { Timers } from "./question-keys.ts";
 import type { SessionPicker } from "./session-picker.ts";
@@ -37,37 +34,27 @@ export interface ChatParts extends AnswerMeans {
   readonly onChange: () => void;
 }
 
-/** A message or a command that waits in the chat. */
-interface Waiting {
-  readonly text: string;
-  readonly delivery: MessageDelivery;
-}
-
-/** A chat: what the user types, what is sent, and what was printed. */
+/** A chat: its parts, and which of them a key is for. */
 export class Chat {
   readonly tasks: ChatTasks;
+  readonly printout: Printout;
+  readonly outbox: Outbox;
   readonly composer: Composer;
   readonly asking: Asking;
   readonly turn: UserTurn;
-  /** What was printed. It only grows. */
-  entries: readonly Entry[] = [];
-  /** The messages and commands that wait in the chat. */
-  waiting: readonly Waiting[] = [];
   /** The list of sessions, while the user chooses one. */
   picker: SessionPicker | undefined;
   /** Whether the user has left, and how. */
   left: "not" | "between turns" | "during a turn" = "not";
   readonly #options: ChatParts;
   readonly #answers: Answers;
-  #notices = 0;
   /** Whether the last key answered a question. An Enter behind it, out of habit, does not send what was kept. */
   #hasJustAnswered = false;
-  /** The keys of the entries whose whole was shown. */
-  readonly #shownWhole = new Set<string>();
 
   constructor(options: ChatParts) {
     this.#options = options;
     this.tasks = options.tasks;
+    this.printout = new Printout(options);
     this.composer = new Composer(() => options.history.messages);
     this.turn = new UserTurn(options.tasks);
     this.asking = new Asking({
@@ -79,7 +66,7 @@ export class Chat {
         void this.#answers.give(question, choice, changes);
       },
       onViewAll: (call) => {
-        this.tellLines(wholeQuestion(call, options.style()));
+        this.printout.tellLines(wholeQuestion(call, options.style()));
         this.asking.again();
       },
       onEdit: (question, choice) => void this.#answers.edit(question, choice),
@@ -87,29 +74,33 @@ export class Chat {
     this.#answers = new Answers({
       tasks: options.tasks,
       means: options,
-      onLines: (lines) => this.tellLines(lines),
+      onLines: (lines) => this.printout.tellLines(lines),
       onProblem: (reason) => {
-        this.tellProblem(reason);
+        this.printout.tellProblem(reason);
         this.asking.again();
       },
+    });
+    this.outbox = new Outbox({
+      ...options,
+      composer: this.composer,
+      printout: this.printout,
+      isHeld: () => this.asking.call !== undefined || this.turn.isCanceling,
     });
   }
 
   /** Takes over what happened to the tasks: prints what is finished, puts questions, and sends what waits. */
   refresh(): void {
-    this.#print();
     const { tasks, asking } = this;
+    this.printout.advance(tasks.conversation);
+    if (tasks.command) this.printout.advance(tasks.command);
+    tasks.forgetEnded();
     const { task, questions } = tasks.current;
     const [question] = questions;
     const before = asking.call;
     asking.put(question, task);
     if (question && question !== before) void this.#answers.automatic(question);
     this.turn.update();
-    const [next, ...rest] = this.waiting;
-    if (next && !this.#mustWait(next.text)) {
-      this.waiting = rest;
-      void this.#send(next);
-    }
+    this.outbox.advance();
   }
 
   /** Handles input of the terminal. */
@@ -140,11 +131,11 @@ export class Chat {
   cancelTurn(): boolean {
     const isBusy = this.tasks.isWorking || this.asking.call !== undefined;
     if (!isBusy || this.turn.isCanceling) return false;
-    const queued = [...this.tasks.queued.map(queuedText), ...this.waiting.map(({ text }) => text)];
-    this.waiting = [];
+    const queued = this.outbox.texts;
+    this.outbox.clear();
     void this.turn.cancel(this.#options.isServerGone()).then((notice) => {
       if (queued.length > 0) this.composer.restore(queued.join("\n"));
-      if (notice !== "") this.tell(notice);
+      if (notice !== "") this.printout.tell(notice);
       this.#options.onChange();
     });
     return true;
@@ -154,8 +145,8 @@ export class Chat {
   leave(): void {
     if (this.left !== "not") return;
     this.left = this.tasks.isWorking || this.turn.isCanceling ? "during a turn" : "between turns";
-    const rest = [...this.waiting.map(({ text }) => text), this.composer.text].filter((text) => text !== "");
-    for (const text of rest) this.tell(`not sent: ${text}`);
+    const rest = [...this.outbox.unsent, this.composer.text].filter((text) => text !== "");
+    for (const text of rest) this.printout.tell(`not sent: ${text}`);
     this.#options.onChange();
   }
 
@@ -166,39 +157,8 @@ export class Chat {
 
   /** Sends a message, or runs a command, as soon as it is its turn. */
   submit(text: string, delivery: MessageDelivery = DELIVERY.queue): void {
-    this.waiting = [...this.waiting, { text, delivery }];
+    this.outbox.add(text, delivery);
     this.refresh();
-  }
-
-  /** Prints a line of the program itself. */
-  tell(text: string): void {
-    this.print(noticeEntry(`notice ${this.#notices++}`, `· ${text}`, this.#options.style()));
-  }
-
-  /** Prints lines, which are broken to the width of the terminal. */
-  tellLines(lines: readonly string[]): void {
-    const { columns } = this.#options.style();
-    const fitting = lines.flatMap((line) => (stringWidth(line) > columns ? clipped(line, columns) : [line]));
-    this.print({ key: `notice ${this.#notices++}`, lines: fitting });
-  }
-
-  /** Prints why something failed. */
-  tellProblem(reason: unknown): void {
-    this.tell(userMessage(reason));
-  }
-
-  /** Prints an entry. */
-  print(...entries: readonly Entry[]): void {
-    if (entries.length === 0) return;
-    this.entries = [...this.entries, ...entries];
-    this.#options.onChange();
-  }
-
-  #print(): void {
-    const style = this.#options.style();
-    const shown = [this.tasks.conversation, ...(this.tasks.command ? [this.tasks.command] : [])];
-    this.print(...shown.flatMap(({ view, scrollback }) => scrollback.advance(view.snapshot(), style)));
-    this.tasks.forgetEnded();
   }
 
   /** Handles keys that do more than edit. Returns whether the key was one. */
@@ -217,7 +177,7 @@ export class Chat {
         this.#options.nextMode();
         return true;
       case "show all":
-        this.#showFolded();
+        this.printout.showFolded();
         return true;
       case "complete":
         if (!isWriting) void this.#complete();
@@ -226,7 +186,7 @@ export class Chat {
         if (!isWriting) void this.#editDraft();
         return true;
       case "up":
-        return !isWriting && composer.text === "" && this.#takeBack();
+        return !isWriting && composer.text === "" && this.outbox.takeBack();
       default:
         return false;
     }
@@ -252,67 +212,14 @@ export class Chat {
   #enter(delivery: MessageDelivery): void {
     const text = this.composer.take();
     if (text === "") return;
-    void this.#options.history.add(text).catch((reason: unknown) => this.tellProblem(reason));
+    void this.#options.history.add(text).catch((reason: unknown) => this.printout.tellProblem(reason));
     const local = readLocalCommand(text);
     if (local) {
-      this.#echo(text);
-      void this.#options.runLocal(local).catch((reason: unknown) => this.tellProblem(reason));
+      this.printout.echo(text);
+      void this.#options.runLocal(local).catch((reason: unknown) => this.printout.tellProblem(reason));
       return;
     }
     this.submit(text, delivery);
-  }
-
-  /** Prints what the user typed, where no task records it. */
-  #echo(text: string): void {
-    this.tellLines(userLines(textPart(text), this.#options.style()));
-  }
-
-  /** Whether a message or a command cannot be sent now: a question comes first, and a command runs alone. */
-  #mustWait(text: string): boolean {
-    const { tasks, asking } = this;
-    return (
-      asking.call !== undefined ||
-      tasks.command !== undefined ||
-      this.turn.isCanceling ||
-      (isCommand(text) && tasks.isWorking)
-    );
-  }
-
-  async #send({ text, delivery }: Waiting): Promise<void> {
-    try {
-      if (isCommand(text)) {
-        const line = text.startsWith("!") ? `/shell ${text.slice(1).trim()}` : text;
-        this.#echo(text);
-        await this.tasks.run(line);
-        return;
-      }
-      const { workspace } = this.#options;
-      const read = workspace === undefined ? { parts: [], problems: [] } : await readMentions(text, workspace);
-      for (const problem of read.problems) this.tell(problem);
-      await this.tasks.say([textPart(text.replace(/^\/\//, "/")), ...read.parts], delivery);
-    } catch (reason) {
-      this.tellProblem(reason);
-      if (!isCommand(text)) this.composer.restore(text);
-    }
-    this.#options.onChange();
-  }
-
-  /** Takes the last queued message back into the input. Returns whether there was one. */
-  #takeBack(): boolean {
-    const waiting = this.waiting.at(-1);
-    const queued = this.tasks.queued.at(-1);
-    if (waiting) {
-      this.waiting = this.waiting.slice(0, -1);
-      this.composer.restore(waiting.text);
-    } else if (queued?.message) {
-      const { messageId } = queued.message;
-      void this.tasks
-        .withdraw(messageId)
-        .then(() => this.composer.restore(queuedText(queued)))
-        .catch((reason: unknown) => this.tellProblem(reason))
-        .finally(this.#options.onChange);
-    }
-    return waiting !== undefined || queued !== undefined;
   }
 
   async #editDraft(): Promise<void> {
@@ -320,7 +227,7 @@ export class Chat {
       const text = await this.#options.edit(this.composer.text, "message.md");
       this.composer.write(draftOf(text.replace(/\n+$/, "")));
     } catch (reason) {
-      this.tellProblem(reason);
+      this.printout.tellProblem(reason);
     }
     this.#options.onChange();
   }
@@ -338,18 +245,6 @@ export class Chat {
     this.composer.candidates = found.length > 1 ? found : [];
     this.#options.onChange();
   }
-
-  /** Shows in full what was folded last and not shown in full yet. */
-  #showFolded(): void {
-    const folded = this.entries.findLast(({ key, whole }) => whole !== undefined && !this.#shownWhole.has(key));
-    if (folded) this.#shownWhole.add(folded.key);
-    if (folded?.whole) this.tellLines(folded.whole);
-    else this.tell("nothing else was folded");
-  }
-}
-
-function isCommand(text: string): boolean {
-  return isSlashLine(text) || text.startsWith("!");
 }
 
 function commonStart(one: string, other: string): string {

@@ -24,13 +24,16 @@ export async function readInputHistory(path: string): Promise<InputHistory> {
     messages.splice(0, messages.length - MAX_KEPT);
     await writePrivateFile(path, messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
   }
+  // A line that was cut would take the next one with it.
+  let before = text === "" || text.endsWith("\n") ? "" : "\n";
   return {
     messages,
     add: async (message) => {
       if (message === "" || messages.at(-1) === message) return;
       messages.push(message);
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      await appendFile(path, `${JSON.stringify(message)}\n`, { mode: 0o600 });
+      await appendFile(path, `${before}${JSON.stringify(message)}\n`, { mode: 0o600 });
+      before = "";
       await chmod(path, 0o600);
     },
   };

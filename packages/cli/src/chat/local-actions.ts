@@ -27,10 +27,12 @@ export async function runLocal(chat: Chat, { name, argument }: LocalLine, action
   switch (name) {
     case "model":
       if (argument !== "") tasks.model = argument;
-      return chat.tell(`model: ${tasks.model || tasks.conversation.view.snapshot().task.model || "the server's"}`);
+      return chat.printout.tell(
+        `model: ${tasks.model || tasks.conversation.view.snapshot().task.model || "the server's"}`,
+      );
     case "mode":
       if (argument !== "") setMode(chat, argument, actions);
-      return chat.tell(`mode: ${approvalModeName(tasks.modeNow)}`);
+      return chat.printout.tell(`mode: ${approvalModeName(tasks.modeNow)}`);
     case "new":
       return begin(chat);
     case "clear":
@@ -43,14 +45,14 @@ export async function runLocal(chat: Chat, { name, argument }: LocalLine, action
       return chat.continue(await findTaskId(actions.client, argument, NEVER));
     case "copy": {
       const text = lastWords(tasks.conversation.view.snapshot());
-      if (text === "") return chat.tell("the agent has said nothing yet");
+      if (text === "") return chat.printout.tell("the agent has said nothing yet");
       actions.write(copySequence(text));
-      return chat.tell(`copied ${text.length} characters, if the terminal allows it (OSC 52)`);
+      return chat.printout.tell(`copied ${text.length} characters, if the terminal allows it (OSC 52)`);
     }
     case "export":
       return exportTo(chat, argument);
     case "help":
-      chat.tellLines(helpLines());
+      chat.printout.tellLines(helpLines());
       return chat.submit("/help");
     case "quit":
     case "exit":
@@ -76,7 +78,7 @@ function setMode({ tasks }: Chat, name: string, { operatorMode }: LocalActions):
 
 function begin(chat: Chat): void {
   chat.continue(undefined);
-  chat.tell("a new conversation");
+  chat.printout.tell("a new conversation");
 }
 
 function pickSession(chat: Chat, { client, workspace, onChange }: LocalActions): void {
@@ -85,17 +87,17 @@ function pickSession(chat: Chat, { client, workspace, onChange }: LocalActions):
     if (taskId !== undefined) chat.continue(taskId);
     onChange();
   };
-  const onProblem = (reason: unknown): void => chat.tellProblem(reason);
+  const onProblem = (reason: unknown): void => chat.printout.tellProblem(reason);
   chat.picker = new SessionPicker({ client, workspace, onChange, onProblem, onChosen });
   onChange();
 }
 
 async function exportTo(chat: Chat, argument: string): Promise<void> {
   const snapshot = chat.tasks.conversation.view.snapshot();
-  if (snapshot.items.length === 0) return chat.tell("there is nothing to export yet");
+  if (snapshot.items.length === 0) return chat.printout.tell("there is nothing to export yet");
   const path = resolve(argument || `devtool-${shortTaskId(snapshot.task.id)}.md`);
   await writeNewFile(path, markdownOf(snapshot));
-  chat.tell(`exported to ${path}`);
+  chat.printout.tell(`exported to ${path}`);
 }
 
 const NEVER: AbortSignal = new AbortController().signal;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ManualTimers } from "../../test/manual-timers.ts";
 import type { TerminalInput } from "../terminal/terminal.ts";
 import { QuestionKeys } from "./question-keys.ts";
 
@@ -66,18 +67,9 @@ describe("the keys of a question", () => {
 /** Plays keys, with time that passes when the test says so. */
 function play() {
   const told: string[] = [];
-  let due: { readonly at: number; readonly callback: () => void } | undefined;
-  let now = 0;
+  const timers = new ManualTimers();
   const keys = new QuestionKeys({
-    timers: {
-      after: (ms, callback) => {
-        const timer = { at: now + ms, callback };
-        due = timer;
-        return () => {
-          if (due === timer) due = undefined;
-        };
-      },
-    },
+    timers,
     onReady: () => told.push("ready"),
     onKey: (key) => told.push(`key ${key}`),
     onAside: (input) => told.push(`aside ${wordsOf(input)}`),
@@ -85,14 +77,7 @@ function play() {
   const type = (text: string): void => {
     for (const key of text) keys.take({ case: "key", text: key, key: { name: key === "\r" ? "return" : key } });
   };
-  const pass = (ms: number): void => {
-    now += ms;
-    const timer = due;
-    if (!timer || timer.at > now) return;
-    due = undefined;
-    timer.callback();
-  };
-  return { keys, told, type, pass };
+  return { keys, told, type, pass: (ms: number): void => timers.pass(ms) };
 }
 
 function wordsOf(input: TerminalInput): string {

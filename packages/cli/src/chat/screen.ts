@@ -1,6 +1,5 @@
 import { type LineStyle, visible, visibleName } from "../render/style.ts";
 import type { Chat } from "./chat.ts";
-import { queuedText } from "./chat-tasks.ts";
 import { layoutDraft } from "./draft.ts";
 import { clipped, type Entry } from "./entry.ts";
 import { type Status, statusLine } from "./status-line.ts";
@@ -47,7 +46,8 @@ export interface ScreenSize {
 
 /** Returns what a chat shows on a terminal of some size. Everything below the entries together is lower than the terminal. */
 export function screenOf(chat: Chat, status: Status, { columns, rows }: ScreenSize, style: LineStyle): Screen {
-  const { entries, tasks } = chat;
+  const { tasks, printout } = chat;
+  const { entries } = printout;
   if (chat.left !== "not") return { ...EMPTY_SCREEN, entries };
   const input = inputOf(chat, Math.max(3, Math.floor(rows / 2)), columns, style);
   const queue = queueLines(chat, style);
@@ -99,8 +99,7 @@ function activityOf({ asking, tasks, turn }: Chat): Activity | undefined {
   return { startedAt: turn.startedAt, tokens: turn.tokens, notice: visibleName(text) };
 }
 
-function queueLines({ tasks, waiting, asking, composer }: Chat, { paint, columns }: LineStyle): string[] {
-  const texts = [...tasks.queued.map(queuedText), ...waiting.map(({ text }) => text)];
+function queueLines({ outbox: { texts }, asking, composer }: Chat, { paint, columns }: LineStyle): string[] {
   const shown = texts.slice(0, MAX_QUEUE).map((text) => `· queued: ${oneLineOf(text)}`);
   const more = texts.length > MAX_QUEUE ? [`· ${texts.length - MAX_QUEUE} more are queued`] : [];
   const hint = texts.length > 0 && !asking.call ? ["  (Up takes the last one back)"] : [];

@@ -66,7 +66,7 @@ class TerminalChat {
     this.#ink = new InkTerminal(this.#terminal, this.#store, io, this.#style.paint);
     const operatorMode = address.info?.approvalMode;
     const onChange = this.#store.change;
-    const onProblem = (reason: unknown): void => this.#chat.tellProblem(reason);
+    const onProblem = (reason: unknown): void => this.#chat.printout.tellProblem(reason);
     this.#tasks = new ChatTasks({ client, session: options.options, operatorMode, onChange, onProblem });
     this.#status = new ChatStatus(this.#tasks, address, onChange);
     const actions = {
@@ -82,7 +82,7 @@ class TerminalChat {
       tasks: this.#tasks,
       history,
       timers: { after: startTimer },
-      approve: automaticApprover(options.options, io, (text) => this.#chat.tell(text)),
+      approve: automaticApprover(options.options, io, (text) => this.#chat.printout.tell(text)),
       workspace: this.#workspace,
       style: () => this.#style,
       isServerGone: connection.isWaiting,
@@ -102,11 +102,11 @@ class TerminalChat {
     using _held = this.#terminal.hold();
     this.#terminal.listen((input) => chat.take(input));
     const stop = io.onInterrupt(() => chat.interrupt());
-    onNotice((text) => chat.tell(text));
+    onNotice((text) => chat.printout.tell(text));
     const { paint, columns } = this.#style;
     const lines = [headline(connection.address, options), WELCOME].flatMap((line) => clipped(visible(line), columns));
-    chat.tellLines(lines.map((line) => paint("dim", line)));
-    for (const problem of problems) chat.tell(problem);
+    chat.printout.tellLines(lines.map((line) => paint("dim", line)));
+    for (const problem of problems) chat.printout.tell(problem);
     try {
       const listing = this.#tasks.listCommands(NEVER).then(this.#store.change);
       const taskId = await firstTask(connection.client, { ...options, workspace: this.#workspace }, NEVER);

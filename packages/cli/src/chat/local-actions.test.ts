@@ -1,0 +1,164 @@
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import { ApprovalMode } from "@devtool/schema";
+import type { DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { ManualTimers } from "../../test/manual-timers.ts";
+import { Chat } from "./chat.ts";
+import { ChatTasks, DELIVERY, textPart } from "./chat-tasks.ts";
+import { nextMode, runLocal } from "./local-actions.ts";
+import { readLocalCommand } from "./local-command.ts";
+
+describe("the commands of the terminal", () => {
+  let workspace: string;
+  let server: DevtoolServer;
+  let client: DevtoolClient;
+
+  beforeAll(async () => {
+    workspace = await mkdtemp(join(tmpdir(), "devtool-local-"));
+    server = await serveCodingAgent({ workspace, sandbox: "none" });
+    const interceptors = [bearerInterceptor(server.token)];
+    const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
+    client = createDevtoolClient(transport);
+  });
+  afterAll(async () => {
+    await server.close();
+    await rm(workspace, { recursive: true });
+  });
+
+  it("show and change the model of the next messages", async () => {
+    await using played = play();
+    await played.run("/model", "/model tiny", "/model");
+    expect(played.told()).toEqual(["· model: the server's", "· model: tiny", "· model: tiny"]);
+    expect(played.chat.tasks.model).toBe("tiny");
+  });
+
+  it("change the mode, within what the operator allows", async () => {
+    await using played = play(ApprovalMode.AUTO_EDIT);
+    await played.run("/mode plan", "/mode auto_edit");
+    expect(played.told()).toEqual(["· mode: plan", "· mode: auto-edit"]);
+    await expect(played.run("/mode yolo")).rejects.toThrow('approval mode "yolo" allows more than "auto-edit"');
+    await expect(played.run("/mode fast")).rejects.toThrow('approval mode "fast" does not exist: choose default, plan');
+    expect(played.chat.tasks.mode).toBe(ApprovalMode.AUTO_EDIT);
+  });
+
+  it.each([
+    [ApprovalMode.UNSPECIFIED, [ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.PLAN]],
+    [ApprovalMode.AUTO_EDIT, [ApprovalMode.DEFAULT, ApprovalMode.PLAN, ApprovalMode.AUTO_EDIT]],
+    [ApprovalMode.PLAN, [ApprovalMode.PLAN, ApprovalMode.PLAN, ApprovalMode.PLAN]],
+  ])("go round the modes that operator mode %s allows", async (operator, modes) => {
+    await using played = play(operator);
+    const chosen = modes.map(() => {
+      nextMode(played.chat, operator);
+      return played.chat.tasks.modeNow;
+    });
+    expect(chosen).toEqual(modes);
+  });
+
+  it("copy the last answer, and say so when there is none", async () => {
+    await using played = play();
+    await played.run("/copy");
+    await played.say("text # The *answer*");
+    await played.run("/copy");
+    expect(played.told().filter((line) => !line.startsWith(">"))).toContain(
+      "· copied 14 characters, if the terminal allows it (OSC 52)",
+    );
+    expect(played.told()[0]).toBe("· the agent has said nothing yet");
+    expect(played.written).toEqual([`\u001b]52;c;${Buffer.from("# The *answer*").toString("base64")}\u0007`]);
+  });
+
+  it("export a conversation to a new file for its owner, and replace none", async () => {
+    await using played = play();
+    const path = join(workspace, "out.md");
+    await played.run(`/export ${path}`);
+    expect(played.told()).toEqual(["· there is nothing to export yet"]);
+    await played.say("text The answer.");
+    await played.run(`/export ${path}`);
+    expect(await readFile(path, "utf8")).toBe(
+      "# text The answer.\n\n## You\n\ntext The answer.\n\n## Agent\n\nThe answer.\n",
+    );
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    await expect(played.run(`/export ${path}`)).rejects.toThrow("EEXIST");
+  });
+
+  it("begin anew, and go back to a conversation by the beginning of its id", async () => {
+    await using played = play();
+    await played.say("text The first.");
+    const { id } = played.chat.tasks.conversation.view.snapshot().task;
+    await played.run("/clear");
+    expect(played.written).toEqual(["clear"]);
+    expect(played.chat.tasks.conversation.view.snapshot().items).toEqual([]);
+    await played.run(`/resume ${id.slice(0, 8)}`);
+    await vi.waitFor(() => expect(played.chat.tasks.conversation.view.snapshot().items).toHaveLength(2), 60_000);
+    await played.run("/resume zzzz");
+    await vi.waitFor(() => expect(played.problems.join()).toContain('task "zzzz" does not exist'), 60_000);
+  });
+
+  it("leave the chat", async () => {
+    await using played = play();
+    await played.run("/quit");
+    expect(played.chat.left).toBe("between turns");
+  });
+
+  it("list their own help before the server's", async () => {
+    await using played = play();
+    await played.run("/help");
+    expect(played.told().join("\n")).toMatch(/Ctrl-T[\s\S]*\/export \[file\][\s\S]*^> \/help$/m);
+  });
+
+  /** Plays a chat without a terminal. */
+  function play(operatorMode?: ApprovalMode) {
+    const written: string[] = [];
+    const nothing = (): void => undefined;
+    const unused = (): never => {
+      throw new Error("this chat has no terminal");
+    };
+    const session = { workspace };
+    const problems: string[] = [];
+    const onProblem = (reason: unknown): void => void problems.push(String(reason));
+    const tasks = new ChatTasks({ client, session, operatorMode, onChange: nothing, onProblem });
+    const chat = new Chat({
+      tasks,
+      history: { messages: [], add: () => Promise.resolve() },
+      timers: new ManualTimers(),
+      workspace,
+      approve: undefined,
+      edit: unused,
+      editArguments: unused,
+      style: () => ({ paint: (_look, text) => text, columns: 100 }),
+      isServerGone: () => false,
+      complete: () => Promise.resolve([]),
+      runLocal: unused,
+      nextMode: unused,
+      onChange: nothing,
+    });
+    const actions = {
+      client,
+      workspace,
+      operatorMode,
+      write: (sequence: string) => void written.push(sequence),
+      clearScreen: () => void written.push("clear"),
+      onChange: nothing,
+    };
+    const run = async (...lines: readonly string[]): Promise<void> => {
+      for (const line of lines) {
+        const command = readLocalCommand(line);
+        if (!command) throw new Error(`"${line}" is not a command of the terminal`);
+        await runLocal(chat, command, actions);
+      }
+    };
+    return {
+      chat,
+      written,
+      problems,
+      run,
+      say: (text: string) => tasks.say([textPart(text)], DELIVERY.queue),
+      told: () => chat.printout.entries.flatMap(({ lines }) => lines),
+      [Symbol.asyncDispose]: async () => tasks.close(),
+    };
+  }
+});

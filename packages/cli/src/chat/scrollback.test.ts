@@ -1,0 +1,133 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { TaskItem, TaskSnapshot } from "@devtool/client";
+import {
+  ArtifactSchema,
+  emptyTask,
+  PartSchema,
+  Role,
+  type Task,
+  TaskState,
+  type ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import type { LineStyle } from "../render/style.ts";
+import { Scrollback } from "./scrollback.ts";
+
+const style: LineStyle = { paint: (_look, text) => text, columns: 60 };
+
+describe("what a chat prints of a task", () => {
+  it("is each block of a growing text once, and the rest stays live", () => {
+    const scrollback = new Scrollback();
+    const first = working(text("One.\n\nTwo.\n\nTh"));
+    expect(printed(scrollback, first)).toEqual(["● One.", ""]);
+    expect(scrollback.live(first, style)).toEqual(["  Two.", "", "  Th", ""]);
+    expect(printed(scrollback, working(text("One.\n\nTwo.\n\nThree.")))).toEqual([]);
+    const whole = ended(TaskState.COMPLETED, text("One.\n\nTwo.\n\nThree."));
+    expect(printed(scrollback, whole)).toEqual(["  Two.", "", "  Three.", ""]);
+    expect(printed(scrollback, whole)).toEqual([]);
+  });
+
+  it("is the same text however it was cut into pieces", () => {
+    const whole = "# Title\n\nSome *words*.\n\n- a\n- b\n\n```js\nlet a;\n\nlet b;\n```\n\nEnd.";
+    const atOnce = printed(new Scrollback(), ended(TaskState.COMPLETED, text(whole)));
+    expect(atOnce).toContain("● # Title");
+    for (const size of [1, 2, 3, 7, 20]) {
+      const scrollback = new Scrollback();
+      const lines: string[] = [];
+      for (let end = size; end < whole.length; end += size)
+        lines.push(...printed(scrollback, working(text(whole.slice(0, end)))));
+      lines.push(...printed(scrollback, ended(TaskState.COMPLETED, text(whole))));
+      expect(lines).toEqual(atOnce);
+    }
+  });
+
+  it("keeps the order: what follows a running call waits for its end", () => {
+    const scrollback = new Scrollback();
+    const later = call("b", ToolCallStatus.SUCCEEDED, "second");
+    const snapshot = working(call("a", ToolCallStatus.EXECUTING, ""), later);
+    expect(printed(scrollback, snapshot)).toEqual([]);
+    expect(scrollback.live(snapshot, style)).toHaveLength(2);
+    const both = printed(scrollback, working(call("a", ToolCallStatus.SUCCEEDED, "first"), later));
+    expect(both.filter((line) => line.includes("│"))).toEqual(["  │ first", "  │ second"]);
+  });
+
+  it("shows no call that asks beside its question", () => {
+    const asking = call("a", ToolCallStatus.PENDING, "", { confirmationRequest: { options: [] } });
+    expect(new Scrollback().live(working(asking), style)).toEqual([]);
+  });
+
+  it("does not repeat an answer that was given here, nor the diff of its question", () => {
+    const diff = { formattedDiff: "@@ -1 +1 @@\n-old\n+new\n" };
+    const items = [
+      item(Role.USER, { content: { case: "confirmation", value: { toolCallId: "a", selectedOptionId: "cancel" } } }),
+      call("a", ToolCallStatus.SUCCEEDED, "", {
+        result: { case: "output", value: { result: { case: "diff", value: diff } } },
+      }),
+    ];
+    const here = new Scrollback();
+    here.noteAnswer("a");
+    expect(printed(here, working(...items)).join("\n")).not.toMatch(/answered|new/);
+    expect(printed(new Scrollback(), working(...items)).join("\n")).toMatch(/· answered: cancel[\s\S]*new/);
+  });
+
+  it("has an artifact once, and each end of a turn", () => {
+    const scrollback = new Scrollback();
+    const artifacts = [
+      create(ArtifactSchema, {
+        artifactId: "r",
+        name: "report",
+        parts: [{ content: { case: "text", value: "done" } }],
+      }),
+    ];
+    const failed = ended(TaskState.FAILED, text("One."));
+    const first = { ...failed, task: { ...failed.task, artifacts, error: "the model is\u001b[2J gone" } };
+    expect(printed(scrollback, first)).toEqual([
+      "● One.",
+      "",
+      "· artifact: report",
+      "    done",
+      "failed: the model is\\u{1b}[2J gone",
+    ]);
+    expect(printed(scrollback, first)).toEqual([]);
+    const second = ended(TaskState.FAILED, text("One."), text("Two."));
+    expect(printed(scrollback, { ...second, task: { ...second.task, artifacts } })).toEqual(["● Two.", "", "failed"]);
+  });
+});
+
+function printed(scrollback: Scrollback, snapshot: TaskSnapshot): string[] {
+  return scrollback.advance(snapshot, style).flatMap(({ lines }) => lines);
+}
+
+function working(...items: readonly TaskItem[]): TaskSnapshot {
+  return snapshotOf({ ...emptyTask(), id: "t", state: TaskState.WORKING }, items);
+}
+
+function ended(state: TaskState, ...items: readonly TaskItem[]): TaskSnapshot {
+  return snapshotOf({ ...emptyTask(), id: "t", state }, items);
+}
+
+function snapshotOf(task: Task, items: readonly TaskItem[]): TaskSnapshot {
+  const keyed = items.map((each, index) => ({ ...each, key: String(index) }));
+  const nothing = { notice: undefined, lost: undefined, error: undefined };
+  return { task, items: keyed, questions: [], plan: [], unsent: [], ...nothing };
+}
+
+function text(value: string): TaskItem {
+  return item(Role.AGENT, { content: { case: "text", value } });
+}
+
+function call(
+  toolCallId: string,
+  status: ToolCallStatus,
+  output: string,
+  more: MessageInitShape<typeof ToolCallSchema> = {},
+): TaskItem {
+  const result = { case: "output", value: { result: { case: "text", value: output } } } as const;
+  const value = { toolCallId, toolName: "read_file", status, ...(output !== "" && { result }), ...more };
+  return item(Role.AGENT, { content: { case: "toolCall", value } });
+}
+
+function item(role: Role, part: MessageInitShape<typeof PartSchema>): TaskItem {
+  return { key: "", role, part: create(PartSchema, part) };
+}
