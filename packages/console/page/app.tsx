@@ -31,11 +31,16 @@ export function App({ token }: { readonly token: string }): ReactNode {
       <SessionList list={sessions} place={place} />
       <main id="main" tabIndex={-1}>
         {place.case === "server" && <ServerPage client={client} />}
-        {place.case === "list" && <p className="hint">{words.noSessions}</p>}
+        {place.case === "list" && sessions.isLoaded && <Nothing isFirst={sessions.sessions.length === 0} />}
         {session && <Session client={client} {...session} onStart={start} />}
       </main>
     </div>
   );
+}
+
+/** What is shown while no session is chosen. Narrow screens show it only when there is none to choose. */
+function Nothing({ isFirst }: { readonly isFirst: boolean }): ReactNode {
+  return isFirst ? <p className="hint">{words.noSessions}</p> : <p className="hint choose">{words.chooseSession}</p>;
 }
 
 /** A session that this page has started, with the key that it had as a new one: it stays the same when it gets its address. */

@@ -4,6 +4,7 @@ import { TaskState } from "@devtool/schema";
 import type { ReactNode } from "react";
 import { useStickToBottom } from "use-stick-to-bottom";
 import { Approval } from "./approval.tsx";
+import { Artifacts } from "./artifacts.tsx";
 import type { ConsoleClient } from "./console-client.ts";
 import { Item } from "./item.tsx";
 import { Plan } from "./plan.tsx";
@@ -23,6 +24,8 @@ export function Conversation({ client, task: handle }: ConversationProps): React
     initial: "instant",
     resize: "instant",
   });
+  // An artifact that is the plan is shown as one.
+  const made = plan.length > 0 ? task.artifacts.filter(({ name }) => name !== "Plan") : task.artifacts;
   const isSettled = useSettled(questions);
   return (
     <div className="conversation">
@@ -37,6 +40,7 @@ export function Conversation({ client, task: handle }: ConversationProps): React
       >
         <div className="column" ref={contentRef}>
           <MessageList items={items} renderItem={renderItem} />
+          <Artifacts artifacts={made} />
           {plan.length > 0 && <Plan steps={plan} />}
           {task.stateText && <p className="state-text">{task.stateText}</p>}
           {task.error && <p className="problem">{task.error}</p>}

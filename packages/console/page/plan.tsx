@@ -11,8 +11,9 @@ export function Plan({ steps }: { readonly steps: readonly PlanStep[] }): ReactN
         {words.plan} {done}/{steps.length}
       </summary>
       <ol>
-        {steps.map(({ text, status }) => (
-          <li key={text} data-status={status}>
+        {steps.map(({ text, status }, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: two steps may have the same text
+          <li key={index} data-status={status}>
             {text}
           </li>
         ))}

@@ -6,6 +6,7 @@ export const de: Words = {
   untitled: "Ohne Titel",
   waitsForYou: "wartet auf dich",
   noSessions: "Noch keine Sitzungen. Beginne eine, und der Agent macht sich an die Arbeit.",
+  chooseSession: "Wähle eine Sitzung aus der Liste, oder beginne eine neue.",
   loadMore: "Ältere Sitzungen",
   back: "Alle Sitzungen",
   message: "Nachricht",

@@ -7,6 +7,7 @@ export const en = {
   untitled: "Untitled",
   waitsForYou: "waits for you",
   noSessions: "No sessions yet. Start one, and the agent begins to work.",
+  chooseSession: "Choose a session from the list, or start a new one.",
   loadMore: "Older sessions",
   back: "All sessions",
   message: "Message",

@@ -6,6 +6,7 @@ export const zh: Words = {
   untitled: "无标题",
   waitsForYou: "等你答复",
   noSessions: "还没有会话。新建一个,代理就会开始工作。",
+  chooseSession: "从列表中选择一个会话,或新建一个。",
   loadMore: "更早的会话",
   back: "全部会话",
   message: "消息",

@@ -23,6 +23,17 @@ describe("the routes of A2A 0.3", () => {
     expect([first.status, again.status, await again.text()]).toEqual([200, 304, ""]);
   });
 
+  it("answer with 304 to a list of tags, and to a tag that a proxy made weak (RFC 9110, section 13.1.2)", async () => {
+    const url = `${server.url}/.well-known/agent-card.json`;
+    const etag = (await fetch(url)).headers.get("etag") ?? "";
+    for (const [tags, status] of [
+      [`"other", W/${etag}`, 304],
+      [`W/"other"`, 200],
+    ] as const) {
+      expect([tags, (await fetch(url, { headers: { "if-none-match": tags } })).status]).toEqual([tags, status]);
+    }
+  });
+
   it("send results and errors as JSON, over both bindings", async () => {
     const headers = { "content-type": "application/json", authorization: `Bearer ${server.token}` };
     const types = async (url: string, init: RequestInit) => {

@@ -5,7 +5,8 @@ import { AgentCardSchema, encodeA2aJson } from "@devtool/schema/a2a-v1";
 import { type AgentCard as CardV03, AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
 import { hybridCard } from "../a2a/card.ts";
 import type { CardKey } from "../auth/card-signature.ts";
-import { headerOf, publicRoute, type Route, send } from "../http/route.ts";
+import { isKnownTag } from "../http/etag.ts";
+import { publicRoute, type Route, send } from "../http/route.ts";
 import { agentCardV1 } from "./card.ts";
 import { isVersion1, versionOf } from "./version.ts";
 
@@ -53,7 +54,7 @@ export function cardRoutes({ modified, ...options }: CardRoutesOptions): Route[]
   return ["/.well-known/agent-card.json", "/.well-known/agent.json"].map((path) =>
     publicRoute(path, async (request, response) => {
       const { body, etag } = await variants.get(versionOf(request));
-      const isKnown = headerOf(request, "if-none-match") === etag;
+      const isKnown = isKnownTag(request, etag);
       send(response, isKnown ? 304 : 200, {
         body: isKnown ? "" : body,
         etag,

@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { StaticSite, StaticSiteFile } from "../../static-site.ts";
+import { isKnownTag } from "./etag.ts";
 import { hostOf } from "./guard.ts";
 import { isOtherLoopbackName } from "./own-addresses.ts";
 import { finish, type HttpRequest, type HttpResponse, headerOf, pathOf, type Route, send } from "./route.ts";
@@ -84,7 +85,7 @@ function sendFile(
   response.setHeader("etag", etag);
   response.setHeader("cache-control", file.isImmutable ? "public, max-age=31536000, immutable" : "no-cache");
   response.appendHeader("vary", "Accept-Encoding");
-  if (headerOf(request, "if-none-match") === etag) {
+  if (isKnownTag(request, etag)) {
     response.statusCode = 304;
     finish(response, "");
     return;

@@ -1,0 +1,169 @@
+import { create } from "@bufbuild/protobuf";
+import { createTaskView } from "@devtool/client";
+import { loadConsole } from "@devtool/console";
+import { ArtifactUpdateSchema, NoticeSchema, type Part, PartSchema, TaskState } from "@devtool/schema";
+import { type Agent, type AgentEvent, createServer, type DevtoolServer } from "@devtool/server";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf, openConsole } from "./console/console-page.ts";
+import { CHROMIUM, launch } from "./outer/browser.ts";
+
+/** A picture of one red pixel. */
+const PIXEL = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC",
+  "base64",
+);
+
+const PLAN = [
+  { content: "Read the log", status: "completed" },
+  { content: "Change the limit", status: "in_progress" },
+  { content: "Run the tests", status: "pending" },
+  { content: "Run the tests", status: "pending" },
+];
+
+/** An agent that makes what the prompt names, and waits for its user. */
+const painter: Agent = {
+  about: { name: "Painter", description: "Makes pictures and plans." },
+  open: () => ({
+    createExecutor: () => ({
+      async *execute({ prompt }, signal): AsyncIterable<AgentEvent> {
+        const word = prompt?.parts.map(({ content }) => content.case === "text" && content.value).join("");
+        if (word === "plan") yield artifact("Plan", { case: "data", value: { entries: PLAN } });
+        if (word === "picture") {
+          yield artifact("A red dot", image("dot.png", "image/png"));
+          yield artifact("A drawing", image("hostile.svg", "image/svg+xml"));
+        }
+        if (word === "notice") {
+          yield {
+            case: "notice",
+            value: create(NoticeSchema, { text: "The model is busy: asked again.", attempt: 1 }),
+          };
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        }
+        yield { case: "end", value: { state: TaskState.INPUT_REQUIRED, text: "" } };
+      },
+    }),
+  }),
+};
+
+function artifact(name: string, content: Part["content"]): AgentEvent {
+  const value = create(ArtifactUpdateSchema, { artifact: { artifactId: name, name, parts: [{ content }] } });
+  return { case: "artifact", value };
+}
+
+function image(name: string, mediaType: string): Part["content"] {
+  const { content } = create(PartSchema, {
+    content: { case: "file", value: { name, mediaType, source: { case: "bytes", value: PIXEL } } },
+  });
+  return content;
+}
+
+describe.skipIf(CHROMIUM === undefined)("what the console shows in Chromium (skipped without Chromium)", () => {
+  let browser: Browser;
+  let server: DevtoolServer;
+
+  beforeAll(async () => {
+    server = await createServer({ workspace: process.cwd(), agents: { painter }, site: await loadConsole() });
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+
+  it.each([1280, 320])(
+    "says what to do before there is a session, and before one is chosen, at %i px",
+    async (width) => {
+      await using empty = await createServer({
+        agents: { painter },
+        workspace: process.cwd(),
+        site: await loadConsole(),
+      });
+      await using opened = await openConsole(browser, empty, { viewport: { width, height: 700 } });
+      const { page } = opened;
+      await page.getByText("No sessions yet.").waitFor();
+      await createTaskView(clientOf(empty)).send("nothing", AbortSignal.timeout(60_000));
+      await page.locator(".row").waitFor();
+      expect(await page.getByText("No sessions yet.").count()).toBe(0);
+      // On a narrow screen the list fills it.
+      expect(await page.getByText("Choose a session from the list").isVisible()).toBe(width > 700);
+    },
+  );
+
+  it("shows a plan with how far each step is, and not once more as what the agent made", async () => {
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    await send(page, "plan");
+    await page.getByText("Plan 1/4").waitFor();
+    const steps = page.locator(".plan li");
+    expect(await steps.allTextContents()).toEqual(PLAN.map(({ content }) => content));
+    expect(await attributesOf(page, ".plan li", "data-status")).toEqual(PLAN.map(({ status }) => status));
+    expect(await page.locator(".artifact").count()).toBe(0);
+    expect(opened.faults()).toEqual([]);
+  });
+
+  it("shows a notice until something else happens", async () => {
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    await send(page, "notice");
+    await page.locator(".notice", { hasText: "The model is busy: asked again." }).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.locator(".notice").waitFor({ state: "detached" });
+  });
+
+  it("shows the images that an agent makes, and names a drawing that may hold scripts", async () => {
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    await send(page, "picture");
+    await page.locator(".artifact", { hasText: "A drawing" }).getByText("hostile.svg").waitFor();
+    expect(await widthOf(page, ".artifact img")).toEqual([1]);
+    expect(opened.faults()).toEqual([]);
+  });
+
+  it("sends images that were chosen, taken out again or pasted, and shows them", async () => {
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    await page.getByRole("link", { name: "New session" }).click();
+    const chosen = ["one.png", "two.png"].map((name) => ({ name, mimeType: "image/png", buffer: PIXEL }));
+    await page.getByLabel("Add an image").setInputFiles(chosen);
+    await page.getByAltText("two.png").waitFor();
+    await page.getByRole("button", { name: "Remove" }).first().click();
+    await page.evaluate(paste(PIXEL.toString("base64")));
+    await page.getByAltText("pasted.png").waitFor();
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.locator(".column img").nth(1).waitFor();
+    expect(await attributesOf(page, ".column img", "alt")).toEqual(["two.png", "pasted.png"]);
+    expect(await widthOf(page, ".column img")).toEqual([1, 1]);
+    expect(opened.faults()).toEqual([]);
+  });
+});
+
+async function send(page: Page, text: string): Promise<void> {
+  await page.getByRole("link", { name: "New session" }).click();
+  await page.getByLabel("Message").fill(text);
+  await page.getByRole("button", { name: "Send" }).click();
+}
+
+async function attributesOf(page: Page, selector: string, name: string): Promise<unknown> {
+  return page.evaluate(
+    `[...document.querySelectorAll(${JSON.stringify(selector)})].map((one) => one.getAttribute("${name}"))`,
+  );
+}
+
+/** The widths in pixels of the images that were really read, once all have been. */
+async function widthOf(page: Page, selector: string): Promise<unknown> {
+  return page.evaluate(
+    `Promise.all([...document.querySelectorAll(${JSON.stringify(selector)})].map((one) => one.decode().then(() => one.naturalWidth)))`,
+  );
+}
+
+/** A script that pastes a picture into the message. */
+function paste(base64: string): string {
+  return `{
+    const bytes = Uint8Array.from(atob("${base64}"), (character) => character.charCodeAt(0));
+    const clipboardData = new DataTransfer();
+    clipboardData.items.add(new File([bytes], "pasted.png", { type: "image/png" }));
+    const event = new ClipboardEvent("paste", { clipboardData, bubbles: true });
+    document.querySelector(".composer textarea").dispatchEvent(event);
+  }`;
+}
