@@ -10,6 +10,7 @@ import {
   type Task,
   type TaskEvent,
 } from "@devtool/schema";
+import { assertEncodable } from "./assert-encodable.ts";
 import type { DevtoolClient } from "./devtool-client.ts";
 import { type ResumableLog, type ResumeOptions, readWithResume } from "./resume.ts";
 
@@ -45,7 +46,8 @@ export interface ExchangeOptions extends ResumeOptions {
  * ```
  *
  * Throws a `ConnectError` as described for `ResumeOptions`: errors that a retry cannot fix at
- * once, others after the last attempt.
+ * once, others after the last attempt. A message that cannot be encoded is `Code.InvalidArgument`,
+ * and nothing is sent.
  */
 export function streamMessage(
   client: DevtoolClient,
@@ -67,10 +69,11 @@ export function exchangeLog(
   onReplay?: (replay: Replay) => void,
 ): ResumableLog {
   return {
-    open: (last, limit) =>
-      last
-        ? readLog(client, last.taskId, last.sequence, limit)
-        : unwrapEvents(client.tasks.streamMessage({ request }, { signal: limit }), onReplay),
+    open: (last, limit) => {
+      if (last) return readLog(client, last.taskId, last.sequence, limit);
+      assertEncodable(request);
+      return unwrapEvents(client.tasks.streamMessage({ request }, { signal: limit }), onReplay);
+    },
     isEnd: endsExchange,
     // A task that has ended has no more events, and an agent may refuse to stream it.
     isComplete: (last) => last !== undefined && isTerminal(last.state),

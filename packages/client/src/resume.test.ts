@@ -1,6 +1,6 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, createRouterTransport, type HandlerContext } from "@connectrpc/connect";
-import { type TaskEvent, TaskEventSchema, TaskService, TaskState } from "@devtool/schema";
+import { PartSchema, type TaskEvent, TaskEventSchema, TaskService, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { textMessage } from "./confirmation.ts";
 import { createDevtoolClient, type DevtoolClient } from "./devtool-client.ts";
@@ -28,6 +28,21 @@ describe("a stream whose connections break", () => {
     const { client, requests } = brokenServer({ cuts: [0, 0, 2] });
     await sequences(streamMessage(client, { message }, soon(), quick()));
     expect(requests).toEqual(["message m-1", "message m-1", "message m-1", "after 2"]);
+  });
+
+  it.each<[string, MessageInitShape<typeof PartSchema>]>([
+    ["not a number", { content: { case: "dataValue", value: { kind: { case: "numberValue", value: Number.NaN } } } }],
+    ["a value without a kind", { content: { case: "dataValue", value: {} } }],
+    ["a process id that is too large", { toolCallDetail: { pid: 2 ** 40 } }],
+  ])("sends no message that cannot be encoded, and reports it at once: %s", async (_what, part) => {
+    const { client, requests } = brokenServer({ cuts: [] });
+    const unencodable = { ...message, parts: [create(PartSchema, part)] };
+    const sent = sequences(streamMessage(client, { message: unencodable }, soon(), quick()));
+    await expect(sent).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+      rawMessage: expect.stringContaining("the message cannot be encoded: "),
+    });
+    expect(requests).toEqual([]);
   });
 
   it("asks for the same position again if a stream breaks before its first event", async () => {

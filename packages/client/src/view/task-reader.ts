@@ -11,6 +11,7 @@ import {
   type TaskEvent,
 } from "@devtool/schema";
 import type { DevtoolClient } from "../devtool-client.ts";
+import { assertEncodable } from "../assert-encodable.ts";
 import { exchangeLog, taskLog } from "../follow.ts";
 import { callWithRetry, type ResumableLog, type ResumeOptions, readWithResume } from "../resume.ts";
 import { ExchangeEnds } from "./exchange-ends.ts";
@@ -144,6 +145,7 @@ export class TaskReader {
    * must run: its stream shows the exchange, and a second one would show it again.
    */
   async queue(request: SendMessageRequest, signal: AbortSignal): Promise<void> {
+    assertEncodable(request);
     const sequence = this.#position?.sequence ?? 0n;
     const immediate = create(SendMessageRequestSchema, { ...request, returnImmediately: true });
     const send = (limit: AbortSignal) => this.#client.tasks.sendMessage(immediate, { signal: limit });
