@@ -54,10 +54,10 @@ export class FleetClient {
     await this.approve(asking, token);
   }
 
-  /** Its tool runs after a while in which its server is likely to be stopped, so that a server which goes on would run it again. */
+  /** Its tool runs after a while in which its server may be stopped. */
   async #freeTask(): Promise<void> {
     const token = this.#history.witness.token();
-    const script = `say 3\nwait 2500\nrun echo ${token} >> effects.txt\nsay 3\ntext end`;
+    const script = `say 3\nwait 600\nrun echo ${token} >> effects.txt\nsay 3\ntext end`;
     await this.#follow(textMessage(token, script), token, ApprovalMode.YOLO);
   }
 
