@@ -54,7 +54,10 @@ describe.skipIf(!isPlayed)(`Codex through its app-server and over ACP${LEFT_TO_D
     };
     const one = await play("codex", programs, EXCHANGES);
     const other = await play("codex-acp", programs, EXCHANGES);
-    expect(differences(one, other)).toEqual(recorded());
+    const found = differences(one, other);
+    for (const name of unexpectedIn(found))
+      console.info(`${name}\n${JSON.stringify(one[name])}\n${JSON.stringify(other[name])}`);
+    expect(found).toEqual(recorded());
   }, 600_000);
 });
 
@@ -77,6 +80,17 @@ function differences(one: Readonly<Record<string, Seen>>, other: Readonly<Record
     }
   }
   return found;
+}
+
+/** Returns the exchanges that differ otherwise than the page says. */
+function unexpectedIn(found: Differences): Set<string> {
+  const listed = recorded();
+  const aspects = new Set([...Object.keys(found), ...Object.keys(listed)]);
+  const wrong = [...aspects].flatMap((aspect) => {
+    const [here, there] = [new Set(found[aspect]), new Set(listed[aspect])];
+    return [...here.symmetricDifference(there)];
+  });
+  return new Set(wrong);
 }
 
 /** Returns the exchanges that the page names for each aspect. */
