@@ -5,11 +5,12 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import { type BrowserAccessService, type BrowserSession, visibleText } from "@devtool/schema";
 import { failpoint } from "@devtool/server/operator";
-import { browserAccess } from "../browser-access.ts";
+import { type BrowserAccess, browserAccess } from "../browser-access.ts";
 import type { ConnectionOptions } from "../connection.ts";
 import { defaultDataDirectory } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { missingForPhone, qrCode, selfSignedFingerprint } from "../phone-code.ts";
 import { writePrivateFile } from "../private-file.ts";
 
 /** The options of `devtool console`. */
@@ -24,11 +25,15 @@ type Access = Client<typeof BrowserAccessService>;
 
 /** `devtool console`: opens the console in a browser, or lists and revokes the sessions of browsers. */
 export async function openConsole(options: ConsoleOptions, io: Io): Promise<number> {
-  const { access, url } = await browserAccess(options, io);
+  const found = await browserAccess(options, io);
+  const { access } = found;
   try {
     if (options.list) await listSessions(access, io);
     else if (options.revoke !== undefined) await access.revokeBrowserSession({ id: options.revoke });
-    else await openPage(access, url, options, io);
+    else {
+      await openPage(found, options, io);
+      await showPhoneCode(found, io);
+    }
   } catch (reason) {
     if (ConnectError.from(reason).code !== Code.Unimplemented) throw reason;
     throw new Error(
@@ -52,16 +57,36 @@ function sessionLine({ id, label, createTime, expireTime }: BrowserSession): str
 }
 
 async function openPage(
-  access: Access,
-  url: string,
+  { access, url }: BrowserAccess,
   { label = "", data, open }: ConsoleOptions,
   io: Io,
 ): Promise<void> {
-  const { code } = await access.createAccessCode({ label });
-  // A server that is not ours may send anything, and a page and a terminal would run it.
-  const address = `${url}/console/#code=${encodeURIComponent(code)}`;
+  const address = await codedAddress(access, url, label);
   if (open !== false) await openInBrowser(address, data ?? defaultDataDirectory(io.env), io);
   writeLine(io.stdout, `Open this address within a minute; it works once:\n\n  ${address}\n`);
+}
+
+/** Prints a QR code with an address for a phone, or what the server needs for that. The phone gets a code, and so a session, of its own. */
+async function showPhoneCode({ access, publicUrl, certificate }: BrowserAccess, io: Io): Promise<void> {
+  const missing = missingForPhone(publicUrl);
+  if (missing.length > 0) {
+    const needs = missing.map((need) => `\n  - ${need}`).join("");
+    return writeLine(io.stdout, `A phone cannot open ${publicUrl}. For a QR code, the server needs:${needs}`);
+  }
+  const code = qrCode(await codedAddress(access, publicUrl, "phone"));
+  writeLine(io.stdout, `Or scan this with a phone within a minute; it works once, for ${publicUrl}:\n\n${code}\n`);
+  const fingerprint = certificate && selfSignedFingerprint(certificate);
+  if (fingerprint) {
+    const warning = "The phone will warn, because no authority has signed the certificate. Its SHA-256 fingerprint is";
+    writeLine(io.stdout, `${warning}\n  ${fingerprint}`);
+  }
+}
+
+/** Returns the address of the console with a new code. */
+async function codedAddress(access: Access, url: string, label: string): Promise<string> {
+  const { code } = await access.createAccessCode({ label });
+  // A server that is not ours may send anything, and a page and a terminal would run it.
+  return `${url}/console/#code=${encodeURIComponent(code)}`;
 }
 
 /**

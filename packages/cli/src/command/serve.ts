@@ -51,7 +51,8 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   const { server, about, modelLine, hasConsole, keep } = await start(options, data, io);
   await keep();
   const { url, token, proofKey, model } = server;
-  const info = create(ServerInfoSchema, { ...about, url, token, proofKey, model, pid: process.pid });
+  const publicUrl = server.publicUrl === url ? "" : server.publicUrl;
+  const info = create(ServerInfoSchema, { ...about, url, publicUrl, token, proofKey, model, pid: process.pid });
   await writeDiscovery(data, info);
   const welcome = { ...options, data, model, modelLine, publicUrl: server.publicUrl, hasConsole };
   writeLine(io.stdout, options.json ? toJsonString(ServerInfoSchema, info) : welcomeText(info, welcome, io));

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/discovery.proto.
  */
 export const file_devtool_v1alpha_discovery: GenFile = /*@__PURE__*/
-  fileDesc("Ch9kZXZ0b29sL3YxYWxwaGEvZGlzY292ZXJ5LnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi7QEKClNlcnZlckluZm8SCwoDdXJsGAEgASgJEg0KBXRva2VuGAIgASgJEgsKA3BpZBgDIAEoBRITCgtjZXJ0aWZpY2F0ZRgEIAEoCRIRCglwcm9vZl9rZXkYBSABKAwSDQoFYWdlbnQYBiABKAkSDQoFbW9kZWwYByABKAkSNAoNYXBwcm92YWxfbW9kZRgIIAEoDjIdLmRldnRvb2wudjFhbHBoYS5BcHByb3ZhbE1vZGUSEQoJd29ya3NwYWNlGAkgASgJEhcKD3dvcmtzcGFjZV9yb290cxgKIAMoCRIOCgZhZ2VudHMYCyADKAkiJQoQUmVhZGluZXNzUmVxdWVzdBIRCgljaGFsbGVuZ2UYASABKAwiOwoJUmVhZGluZXNzEg4KBnN0YXR1cxgBIAEoCRINCgVwcm9vZhgCIAEoDBIPCgdwcm9ibGVtGAMgASgJIksKCVRva2VuRmlsZRINCgV0b2tlbhgBIAEoCRIvCgtjcmVhdGVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBiBnByb3RvMw", [file_devtool_v1alpha_session_settings, file_google_protobuf_timestamp]);
+  fileDesc("Ch9kZXZ0b29sL3YxYWxwaGEvZGlzY292ZXJ5LnByb3RvEg9kZXZ0b29sLnYxYWxwaGEigQIKClNlcnZlckluZm8SCwoDdXJsGAEgASgJEg0KBXRva2VuGAIgASgJEgsKA3BpZBgDIAEoBRITCgtjZXJ0aWZpY2F0ZRgEIAEoCRIRCglwcm9vZl9rZXkYBSABKAwSDQoFYWdlbnQYBiABKAkSDQoFbW9kZWwYByABKAkSNAoNYXBwcm92YWxfbW9kZRgIIAEoDjIdLmRldnRvb2wudjFhbHBoYS5BcHByb3ZhbE1vZGUSEQoJd29ya3NwYWNlGAkgASgJEhcKD3dvcmtzcGFjZV9yb290cxgKIAMoCRIOCgZhZ2VudHMYCyADKAkSEgoKcHVibGljX3VybBgMIAEoCSIlChBSZWFkaW5lc3NSZXF1ZXN0EhEKCWNoYWxsZW5nZRgBIAEoDCI7CglSZWFkaW5lc3MSDgoGc3RhdHVzGAEgASgJEg0KBXByb29mGAIgASgMEg8KB3Byb2JsZW0YAyABKAkiSwoJVG9rZW5GaWxlEg0KBXRva2VuGAEgASgJEi8KC2NyZWF0ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcGIGcHJvdG8z", [file_devtool_v1alpha_session_settings, file_google_protobuf_timestamp]);
 
 /**
  * Address and credentials of a running server.
@@ -108,6 +108,14 @@ export type ServerInfo = Message<"devtool.v1alpha.ServerInfo"> & {
    * @generated from field: repeated string agents = 11;
    */
   agents: string[];
+
+  /**
+   * URL at which clients on other machines reach the server, if it differs from
+   * `url`, such as that of a proxy; otherwise empty.
+   *
+   * @generated from field: string public_url = 12;
+   */
+  publicUrl: string;
 };
 
 /**
@@ -202,6 +210,14 @@ export type ServerInfoJson = {
    * @generated from field: repeated string agents = 11;
    */
   agents?: string[];
+
+  /**
+   * URL at which clients on other machines reach the server, if it differs from
+   * `url`, such as that of a proxy; otherwise empty.
+   *
+   * @generated from field: string public_url = 12;
+   */
+  publicUrl?: string;
 };
 
 /**
