@@ -15,6 +15,12 @@ export function assertEncodable(request: SendMessageRequest): void {
     toBinary(SendMessageRequestSchema, request);
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : String(cause);
-    throw new ConnectError(`the message cannot be encoded: ${problem}`, Code.InvalidArgument, undefined, undefined, cause);
+    throw new ConnectError(
+      `the message cannot be encoded: ${problem}`,
+      Code.InvalidArgument,
+      undefined,
+      undefined,
+      cause,
+    );
   }
 }

@@ -277,6 +277,7 @@ export {
   TurnSettingsSchema,
 } from "./gen/devtool/v1alpha/turn_settings_pb.ts";
 export { assertJsonBudget, DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
+export { assertJsonEncodable } from "./json-encodable.ts";
 // Rules that clients and servers share
 export { takesMode } from "./output-mode.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";

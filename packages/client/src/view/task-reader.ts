@@ -10,8 +10,8 @@ import {
   type Task,
   type TaskEvent,
 } from "@devtool/schema";
-import type { DevtoolClient } from "../devtool-client.ts";
 import { assertEncodable } from "../assert-encodable.ts";
+import type { DevtoolClient } from "../devtool-client.ts";
 import { exchangeLog, taskLog } from "../follow.ts";
 import { callWithRetry, type ResumableLog, type ResumeOptions, readWithResume } from "../resume.ts";
 import { ExchangeEnds } from "./exchange-ends.ts";

@@ -27,6 +27,7 @@ import { nothingServed, pathOf, type Route } from "../http/route.ts";
 import { boundedHandler, COMPRESSIONS } from "./bounded.ts";
 import { blameClient, errorInterceptor, httpRequestKey } from "./errors.ts";
 import { refuseHttp1, withOwnVersionCheck } from "./http2-only.ts";
+import { refuseValuesWithoutJson } from "./json-encodable.ts";
 import { type ConnectRoutesOptions, REDEEM_PATH } from "./options.ts";
 import { registerReflection } from "./reflection.ts";
 
@@ -84,7 +85,7 @@ export function inProcessTransport(options: ConnectRoutesOptions, caller: Caller
 function createRouter(options: ConnectRoutesOptions): ConnectRouter {
   const { a2a, queue, browsers, maxRequestBytes, onError, shutdown } = options;
   const router = createConnectRouter({
-    interceptors: [errorInterceptor(onError), refuseHttp1],
+    interceptors: [errorInterceptor(onError), refuseHttp1, refuseValuesWithoutJson],
     requestGate: blameClient,
     acceptCompression: COMPRESSIONS,
     readMaxBytes: maxRequestBytes,

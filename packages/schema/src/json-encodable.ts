@@ -1,0 +1,39 @@
+import { type DescMessage, type Message, toJson } from "@bufbuild/protobuf";
+import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { WireError } from "./wire-error.ts";
+
+/**
+ * Throws a `WireError` for a message with a value that JSON cannot hold, at any depth: `NaN` in a `google.protobuf.Value`, one
+ * without a kind, a time out of range.
+ *
+ * Binary messages can hold them. Recorded in a log, they would hide its task from all who read JSON.
+ */
+export function assertJsonEncodable(schema: DescMessage, message: Message): void {
+  assertFields(reflect(schema, message), "");
+}
+
+function assertFields(message: ReflectMessage, path: string): void {
+  for (const field of message.fields) {
+    if (!message.isSet(field)) continue;
+    const at = path === "" ? field.name : `${path}.${field.name}`;
+    if (field.fieldKind === "message") assertMessage(message.get(field), at);
+    if (field.fieldKind === "list" && field.listKind === "message")
+      for (const item of message.get(field)) assertMessage(item, at);
+    if (field.fieldKind === "map" && field.mapKind === "message")
+      for (const [, value] of message.get(field)) assertMessage(value, at);
+  }
+}
+
+function assertMessage(message: ReflectMessage, path: string): void {
+  if (!message.desc.typeName.startsWith("google.protobuf.")) {
+    assertFields(message, path);
+    return;
+  }
+  try {
+    // The well-known types alone have values without JSON.
+    toJson(message.desc, message.message);
+  } catch (cause) {
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    throw new WireError(path, "", `has no JSON form: ${problem}`, { cause });
+  }
+}
