@@ -1,5 +1,5 @@
 import { type DescMessage, type Message, toJson } from "@bufbuild/protobuf";
-import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { WireError } from "./wire-error.ts";
 
 /**
@@ -16,15 +16,16 @@ function assertFields(message: ReflectMessage, path: string): void {
   for (const field of message.fields) {
     if (!message.isSet(field)) continue;
     const at = path === "" ? field.name : `${path}.${field.name}`;
-    if (field.fieldKind === "message") assertMessage(message.get(field), at);
+    if (field.fieldKind === "message") assertItem(message.get(field), at);
     if (field.fieldKind === "list" && field.listKind === "message")
-      for (const item of message.get(field)) assertMessage(item, at);
+      for (const item of message.get(field)) assertItem(item, at);
     if (field.fieldKind === "map" && field.mapKind === "message")
-      for (const [, value] of message.get(field)) assertMessage(value, at);
+      for (const [, value] of message.get(field)) assertItem(value, at);
   }
 }
 
-function assertMessage(message: ReflectMessage, path: string): void {
+function assertItem(message: unknown, path: string): void {
+  if (!isReflectMessage(message)) return;
   if (!message.desc.typeName.startsWith("google.protobuf.")) {
     assertFields(message, path);
     return;
