@@ -101,8 +101,8 @@ describe("the documents", () => {
   });
 
   it("name no command or flag that does not exist", async () => {
-    const program = read("packages/cli/src/program.ts");
-    const known = new Set([...program.matchAll(/command\("([a-z]+)/g)].map(([, name]) => name));
+    const programs = ["program.ts", "server-commands.ts"].map((name) => read(`packages/cli/src/${name}`)).join("\n");
+    const known = new Set([...programs.matchAll(/command\("([a-z]+)/g)].map(([, name]) => name));
     const named = documents.flatMap((path) =>
       [
         ...read(path)
@@ -125,7 +125,6 @@ function markdownIn(directory: string): string[] {
   return readdirSync(join(root, directory)).flatMap((name) => (name.endsWith(".md") ? [`${directory}/${name}`] : []));
 }
 
-/** The files of our code, without tests and without what is generated. */
 /** The files of the packages that ship. */
 function sourceFiles(): string[] {
   const paths = codePathsBelow("packages");

@@ -168,7 +168,7 @@ function welcomeText(info: ServerInfo, options: Welcome, io: Io): string {
   const at = data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
   return `devtool serves ${resolve(workspace ?? ".")}
 
-  A2A 0.3, Connect, gRPC   ${publicUrl}${publicUrl === info.url ? "" : ` (listens at ${info.url})`}
+  A2A, Connect, gRPC       ${publicUrl}${publicUrl === info.url ? "" : ` (listens at ${info.url})`}
   agent card               ${publicUrl}/.well-known/agent-card.json${options.hasConsole ? consoleLine(io) : ""}
   bearer token             in ${discoveryPath(data)}
   ${servedLine(info.agent, model, modelLine)}
