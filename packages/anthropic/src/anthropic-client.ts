@@ -3,11 +3,11 @@ import { createFetchAnswer, withPlainErrors } from "@devtool/coding-agent/model"
 import { answerFault, readAnthropicError } from "./anthropic-error.ts";
 import type { AnthropicOptions } from "./anthropic-options.ts";
 
-/** Sends a request and yields the events of the answer. Throws a `ModelFault`, or the signal's reason. */
-export type AnthropicClient = (
-  request: Anthropic.MessageCreateParamsStreaming,
-  signal: AbortSignal,
-) => AsyncIterable<Anthropic.RawMessageStreamEvent>;
+/** Sends a request with the SDK. Resolves when the head of the answer has come. */
+export type Send<Piece> = (sdk: Anthropic, signal: AbortSignal) => Promise<AsyncIterable<Piece>>;
+
+/** Sends a request and yields the pieces of the answer. Throws a `ModelFault`, or the signal's reason. */
+export type AnthropicClient = <Piece>(send: Send<Piece>, signal: AbortSignal) => AsyncIterable<Piece>;
 
 /** Longer than any timeout of ours, which decide. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
@@ -15,11 +15,10 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1;
 /** Creates a client on Anthropic's SDK. The SDK is loaded with the first request: loading it takes longer than a server's start. */
 export function createAnthropicClient(options: AnthropicOptions): AnthropicClient {
   let loading: Promise<Anthropic> | undefined;
-  return async function* ask(request, signal) {
+  return async function* ask(send, signal) {
     try {
       loading ??= loadSdk(options);
-      const { messages } = await loading;
-      yield* await messages.create(request, { signal });
+      yield* await send(await loading, signal);
     } catch (reason) {
       signal.throwIfAborted();
       throw answerFault(reason);

@@ -95,6 +95,13 @@ async function openCodingAgent(options: CodingAgentOptions, model: Model, servic
   return {
     commands,
     createExecutor: (task) => createTaskAgent(host, commands, task),
+    models: async (signal) => {
+      try {
+        return (await model.listModels?.(signal)) ?? [];
+      } catch (reason) {
+        throw translateError(reason);
+      }
+    },
     // Each decision is by the approval mode as it is then.
     checkSettings: () => undefined,
     offers: async (task, signal) => {

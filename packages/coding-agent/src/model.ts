@@ -1,4 +1,5 @@
 /** The entry `@devtool/coding-agent/model`: the seam of models, and what models behind an API share. */
+export type { OfferedModel } from "@devtool/server/agent";
 export { modelHistory } from "./agent/history.ts";
 export type { Model, ModelEvent, ModelRequest, ModelToolCall, StepSource } from "./agent/model.ts";
 export {

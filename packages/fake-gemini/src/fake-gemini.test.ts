@@ -98,7 +98,7 @@ describe("the fake Gemini", () => {
 
   it("rejects unknown methods, unknown paths and invalid JSON", async () => {
     expect((await post("dance", {})).status).toBe(404);
-    expect((await fetch(`${fake.url}/v1beta/models`)).status).toBe(404);
+    expect((await fetch(`${fake.url}/v1beta/files`)).status).toBe(404);
     const url = `${fake.url}/v1beta/models/m:generateContent`;
     expect((await fetch(url, { method: "POST", body: "{" })).status).toBe(400);
   });

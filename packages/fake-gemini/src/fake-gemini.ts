@@ -12,7 +12,7 @@ import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/sc
 import { listSignatures, locate, type Position } from "./conversation.ts";
 import { readJson, sendError, sendFailure, sendJson } from "./http.ts";
 import { type Plan, type PlanContext, planText, planTurn, summarize } from "./plan.ts";
-import { hasCredentials, parseResource } from "./resource.ts";
+import { hasCredentials, isModelList, parseResource } from "./resource.ts";
 import { createWholeResponse, estimateTokens, minimalValue, type ResponseContext } from "./response.ts";
 import { streamResponse } from "./stream-response.ts";
 
@@ -69,6 +69,17 @@ export interface FakeStats {
 
 const KEPT = 100;
 
+/** The models that are listed. Any other name works as well. */
+const MODELS = [
+  {
+    name: "models/gemini-test",
+    displayName: "Gemini Test",
+    inputTokenLimit: 1_048_576,
+    supportedGenerationMethods: ["generateContent", "countTokens"],
+  },
+  { name: "models/embedding-test", inputTokenLimit: 2048, supportedGenerationMethods: ["embedContent"] },
+];
+
 /**
  * Starts a Gemini API on loopback that needs no key and plays each prompt as a script (docs/scripted-agent.md).
  *
@@ -113,6 +124,7 @@ class Fake {
   async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? "/", "http://fake");
     if (pathname.startsWith("/__fake/")) return this.#control(pathname, response);
+    if (request.method === "GET" && isModelList(pathname)) return sendJson(response, 200, { models: MODELS });
     const resource = parseResource(pathname);
     if (!resource || request.method !== "POST") {
       return sendError(response, { code: 404, message: `no such resource: ${request.method} ${pathname}` });

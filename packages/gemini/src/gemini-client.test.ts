@@ -31,7 +31,10 @@ describe("a Gemini client on Google's SDK", () => {
   /** Sends a request, and collects the texts of the answer as they come. */
   async function ask(texts: string[] = []): Promise<string[]> {
     const client = createGeminiClient({ apiKey: "k", baseUrl });
-    for await (const { candidates } of client(PARAMETERS, AbortSignal.timeout(60_000)))
+    for await (const { candidates } of client(
+      (models) => models.generateContentStream(PARAMETERS),
+      AbortSignal.timeout(60_000),
+    ))
       texts.push(candidates?.[0]?.content?.parts?.[0]?.text ?? "");
     return texts;
   }
@@ -103,7 +106,7 @@ describe("a Gemini client on Google's SDK", () => {
     const client = createGeminiClient({ apiKey: "k", baseUrl });
     for (let round = 0; round < 2; round++) {
       const controller = new AbortController();
-      for await (const _ of client(PARAMETERS, controller.signal));
+      for await (const _ of client((models) => models.generateContentStream(PARAMETERS), controller.signal));
       controller.abort();
       // The connection is free once its answer was read to the end, in a later turn of the event loop.
       await new Promise(setImmediate);
@@ -127,7 +130,8 @@ describe("a Gemini client on Google's SDK", () => {
     const module = new URL("./gemini-client.ts", import.meta.url).href;
     const script = `const { createGeminiClient } = await import(${JSON.stringify(module)});
       const client = createGeminiClient({ apiKey: "k", baseUrl: "http://model.test" });
-      for await (const piece of client(${JSON.stringify(PARAMETERS)}, AbortSignal.timeout(60_000)))
+      const signal = AbortSignal.timeout(60_000);
+      for await (const piece of client((models) => models.generateContentStream(${JSON.stringify(PARAMETERS)}), signal))
         process.stdout.write(piece.candidates[0].content.parts[0].text);`;
     const env = { ...process.env, NODE_USE_ENV_PROXY: "1", HTTP_PROXY: baseUrl };
     const flags = ["--experimental-transform-types", "--no-warnings", "-C", "@devtool/source"];

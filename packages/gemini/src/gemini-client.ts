@@ -1,24 +1,24 @@
 import { createFetchAnswer, ModelFault } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/schema/json";
 import { abortable } from "@devtool/server/agent";
-import type { GenerateContentParameters, GenerateContentResponse, GoogleGenAI } from "@google/genai";
+import type { GoogleGenAI } from "@google/genai";
 import type { GeminiOptions } from "./gemini-options.ts";
 import { answerFault, readGoogleError } from "./google-error.ts";
 import { unsentFault } from "./unsent-fault.ts";
 
-/** Sends a request to Gemini and yields the pieces of the answer. Throws a `ModelFault`, or the signal's reason. */
-export type GeminiClient = (
-  parameters: GenerateContentParameters,
-  signal: AbortSignal,
-) => AsyncIterable<GenerateContentResponse>;
+/** Sends a request with the SDK. Resolves when the head of the answer has come. */
+export type Send<Piece> = (models: GoogleGenAI["models"]) => Promise<AsyncIterable<Piece>>;
+
+/** Sends a request and yields the pieces of the answer. Throws a `ModelFault`, or the signal's reason. */
+export type GeminiClient = <Piece>(send: Send<Piece>, signal: AbortSignal) => AsyncIterable<Piece>;
 
 /** Creates a client on Google's SDK. The SDK is loaded with the first request: loading it takes longer than a server's start. */
 export function createGeminiClient(options: GeminiOptions): GeminiClient {
   let loading: Promise<GoogleGenAI> | undefined;
-  return async function* ask(parameters, signal) {
+  return async function* ask(send, signal) {
     try {
       loading ??= loadSdk(options);
-      yield* await openAnswer(await loading, parameters, signal);
+      yield* await openAnswer(await loading, send, signal);
     } catch (reason) {
       signal.throwIfAborted();
       throw answerFault(reason);
@@ -36,21 +36,14 @@ async function loadSdk({ apiKey = "", vertex, baseUrl }: GeminiOptions): Promise
 }
 
 /** Sends a request. Resolves when the head of the answer has come. */
-async function openAnswer(
+async function openAnswer<Piece>(
   { models }: GoogleGenAI,
-  parameters: GenerateContentParameters,
+  send: Send<Piece>,
   signal: AbortSignal,
-): Promise<AsyncIterable<GenerateContentResponse>> {
-  const config = {
-    ...parameters.config,
-    abortSignal: signal,
-    // The SDK would repeat a request whose answer broke off, without a trace. `withRetries` decides about that.
-    automaticContinuation: false,
-    automaticFunctionCalling: { disable: true },
-  };
+): Promise<AsyncIterable<Piece>> {
   try {
     // The SDK ignores the signal while it fetches credentials over the network.
-    return await abortable(models.generateContentStream({ ...parameters, config }), signal);
+    return await abortable(send(models), signal);
   } catch (reason) {
     // The `fetch` throws faults only: any other error happened before the request was sent.
     throw reason instanceof ModelFault ? reason : unsentFault(reason);

@@ -4,11 +4,12 @@ import {
   type ModelEvent,
   type ModelRequest,
   modelHistory,
+  type OfferedModel,
 } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/schema/json";
 import type { GenerateContentParameters } from "@google/genai";
 import { GeminiAnswerReader } from "./answer-reader.ts";
-import { createGeminiClient } from "./gemini-client.ts";
+import { createGeminiClient, type GeminiClient } from "./gemini-client.ts";
 import { DEFAULT_MODEL, type GeminiOptions } from "./gemini-options.ts";
 import { signContents } from "./signature.ts";
 import { encodeContents, encodeTools } from "./translate.ts";
@@ -38,14 +39,40 @@ export function createGeminiModel(options: GeminiModelOptions): Model {
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
     const parameters = await encodeRequest(request, name);
     const remote = {
-      ask: (attemptSignal: AbortSignal) => ask(parameters, attemptSignal),
+      ask: (attempt: AbortSignal) => ask((models) => models.generateContentStream(bound(parameters, attempt)), attempt),
       createReader: () => new GeminiAnswerReader(),
       secret,
     };
     yield* generateRemotely(remote, { retry, timeouts, random, sleep }, signal);
   }
 
-  return { name, maxInputTokens, inputModes: INPUT_MODES, generate };
+  return { name, maxInputTokens, inputModes: INPUT_MODES, generate, listModels: (signal) => listModels(ask, signal) };
+}
+
+/** Returns a request that ends with a signal, and that the SDK sends once. */
+function bound(parameters: GenerateContentParameters, signal: AbortSignal): GenerateContentParameters {
+  const config = {
+    ...parameters.config,
+    abortSignal: signal,
+    // The SDK would repeat a request whose answer broke off, without a trace. `withRetries` decides about that.
+    automaticContinuation: false,
+    automaticFunctionCalling: { disable: true },
+  };
+  return { ...parameters, config };
+}
+
+/** Lists the models that generate content. */
+async function listModels(ask: GeminiClient, signal: AbortSignal): Promise<OfferedModel[]> {
+  const listed = await Array.fromAsync(
+    ask((models) => models.list({ config: { abortSignal: signal, pageSize: 1000 } }), signal),
+  );
+  return listed
+    .filter(({ supportedActions = ["generateContent"] }) => supportedActions.includes("generateContent"))
+    .map(({ name = "", displayName, inputTokenLimit }) => ({
+      name: name.replace(/^.*\//, ""),
+      displayName,
+      contextWindowTokens: inputTokenLimit,
+    }));
 }
 
 async function encodeRequest(request: ModelRequest, defaultModel: string): Promise<GenerateContentParameters> {

@@ -3,12 +3,13 @@ import {
   type Model,
   type ModelEvent,
   type ModelRequest,
+  type OfferedModel,
   type RemoteOptions,
   ToolNames,
 } from "@devtool/coding-agent/model";
 import { ChatReader } from "./chat-reader.ts";
 import { encodeChatRequest } from "./chat-request.ts";
-import { createOpenAiClient } from "./openai-client.ts";
+import { createOpenAiClient, type OpenAiClient } from "./openai-client.ts";
 import { type OpenAiOptions, resolveOptions } from "./openai-options.ts";
 import { ResponsesReader } from "./responses-reader.ts";
 import { encodeResponsesRequest } from "./responses-request.ts";
@@ -63,5 +64,17 @@ export function createOpenAiModel(options: OpenAiModelOptions): Model {
   }
 
   const generate = api === "responses" ? respond : complete;
-  return { name, maxInputTokens, inputModes: INPUT_MODES, generate };
+  return { name, maxInputTokens, inputModes: INPUT_MODES, generate, listModels: (signal) => listModels(ask, signal) };
+}
+
+/** Lists the models of the server, in its order. OpenAI's own does not say which of them can chat, nor how large their context is. */
+async function listModels(ask: OpenAiClient, signal: AbortSignal): Promise<OfferedModel[]> {
+  const listed = ask((sdk, abort) => sdk.models.list({ signal: abort }), signal);
+  return Array.fromAsync(listed, ({ id, ...more }) => ({ name: id, contextWindowTokens: contextWindowOf(more) }));
+}
+
+/** Returns what servers other than OpenAI's say about the size of the context: vLLM, OpenRouter, Groq. */
+function contextWindowOf(model: Readonly<Record<string, unknown>>): number | undefined {
+  const sizes = [model.max_model_len, model.context_length, model.context_window];
+  return sizes.find((size): size is number => Number.isSafeInteger(size) && Number(size) > 0);
 }

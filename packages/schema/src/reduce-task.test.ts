@@ -171,6 +171,22 @@ describe("the fold of a log", () => {
     expect(queuedMessages.map(({ message }) => message?.parts[0]?.content.value)).toEqual(["two"]);
   });
 
+  it("adds up what was used, and keeps the latest size of the context, which a summary makes unknown", () => {
+    const step = (contextTokens: bigint, contextWindowTokens: bigint): Payload => ({
+      case: "usage",
+      value: { inputTokens: 10n, outputTokens: 2n, contextTokens, contextWindowTokens },
+    });
+    const steps = [hello, step(100n, 1000n), step(150n, 0n), { case: "usage", value: { inputTokens: 1n } } as const];
+    expect(fold(logOf(...steps)).usage).toMatchObject({
+      inputTokens: 21n,
+      outputTokens: 4n,
+      contextTokens: 150n,
+      contextWindowTokens: 1000n,
+    });
+    const summary: Payload = { case: "summary", value: { text: "notes" } };
+    expect(fold(logOf(...steps, summary)).usage).toMatchObject({ contextTokens: 0n, contextWindowTokens: 1000n });
+  });
+
   it("clears the text of a state with the next event", () => {
     const change: Payload = { case: "stateChange", value: { text: "why", error: "bad" } };
     expect(fold(logOf(hello, change))).toMatchObject({ stateText: "why", error: "bad" });

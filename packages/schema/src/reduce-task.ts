@@ -89,7 +89,7 @@ function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }:
     case "toolCall":
       return withToolCall(task, payload.value, toolCallDetail, sequence);
     case "summary":
-      return withNewStep(task, payload, sequence);
+      return withoutContextSize(withNewStep(task, payload, sequence));
     case "artifact":
       return withArtifact(task, payload.value);
     case "reply":
@@ -177,11 +177,18 @@ function withArtifact(task: Task, { artifact, append }: ArtifactUpdate): Task {
   return { ...task, artifacts: task.artifacts.with(index, next) };
 }
 
+/** After a summary, only the next step says how full the context is. */
+function withoutContextSize(task: Task): Task {
+  return task.usage ? { ...task, usage: { ...task.usage, contextTokens: 0n } } : task;
+}
+
 function addUsage(before: Usage | undefined, used: Usage): Usage {
   return create(UsageSchema, {
     inputTokens: (before?.inputTokens ?? 0n) + used.inputTokens,
     cachedTokens: (before?.cachedTokens ?? 0n) + used.cachedTokens,
     outputTokens: (before?.outputTokens ?? 0n) + used.outputTokens,
     thoughtTokens: (before?.thoughtTokens ?? 0n) + used.thoughtTokens,
+    contextTokens: used.contextTokens || (before?.contextTokens ?? 0n),
+    contextWindowTokens: used.contextWindowTokens || (before?.contextWindowTokens ?? 0n),
   });
 }

@@ -12,6 +12,7 @@ export type {
   CommandPlace,
   ConversationKey,
   OfferedMcpServer,
+  OfferedModel,
   OfferedTool,
   OpenAgent,
   Skill,

@@ -59,7 +59,7 @@ export function silentHandler(onGone: () => void): RequestHandler {
       deletePushConfig: () => none,
     },
     audit: { async *readAudit() {} },
-    agents: { listAgents: () => none },
+    agents: { listAgents: () => none, listModels: () => none },
     offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
     streams: new StreamLimit(10),
   };

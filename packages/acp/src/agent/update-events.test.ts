@@ -71,8 +71,23 @@ describe("the updates of an ACP agent as events", () => {
   it("count the tokens that each step added to the context", () => {
     const used = [100, 250, 200, 300].map((value) => of("usage_update", { used: value }));
     const added = used.map(([event]) => (event?.case === "usage" ? Number(event.value.inputTokens) : undefined));
-    expect(added).toEqual([100, 150, undefined, 100]);
+    expect(added).toEqual([100, 150, 0, 100]);
+    expect(of("usage_update", { used: 300 })).toEqual([]);
     expect([-1, 0.5, "9", null].flatMap((value) => of("usage_update", { used: value }))).toEqual([]);
+  });
+
+  it("say how full the context is", () => {
+    const sizes = [{ used: 100, size: 1000 }, { used: 40, size: 1000 }, { used: 50, size: -1 }, { used: 60 }];
+    const said = sizes.flatMap((size) => of("usage_update", size));
+    const pairs = said.map((event) =>
+      event.case === "usage" ? [event.value.contextTokens, event.value.contextWindowTokens] : [],
+    );
+    expect(pairs).toEqual([
+      [100n, 1000n],
+      [40n, 1000n],
+      [50n, 0n],
+      [60n, 0n],
+    ]);
   });
 
   it("tell of notices, modes and summaries", () => {

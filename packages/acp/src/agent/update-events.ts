@@ -92,13 +92,21 @@ export class UpdateEvents {
     yield* calls(this.#book.withStatus(id, stringOrEmpty(update.status)));
   }
 
-  /** ACP says how full the context is, the log what each step added. */
-  *#usage({ used }: JsonObject): Generator<AgentEvent> {
-    if (typeof used !== "number" || !Number.isSafeInteger(used) || used < 0) return;
+  /** ACP says how full the context is, the log what each step added, too. */
+  *#usage({ used, size }: JsonObject): Generator<AgentEvent> {
+    if (!isCount(used)) return;
     const added = used - (this.#usedTokens ?? 0);
     this.#usedTokens = used;
-    if (added > 0) yield { case: "usage", value: create(UsageSchema, { inputTokens: BigInt(added) }) };
+    if (added === 0) return;
+    const inputTokens = BigInt(Math.max(added, 0));
+    const contextWindowTokens = isCount(size) ? BigInt(size) : 0n;
+    const value = create(UsageSchema, { inputTokens, contextTokens: BigInt(used), contextWindowTokens });
+    yield { case: "usage", value };
   }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
 function* compaction({ status, error }: JsonObject): Generator<AgentEvent> {

@@ -113,6 +113,13 @@ describe("the end of a turn", () => {
     });
   });
 
+  it("has how full the context is before it, where the agent says so", async () => {
+    const value = { inputTokens: 12n, contextTokens: 250n, contextWindowTokens: 1000n };
+    const usage = { case: "usage", value } as const;
+    const { updates } = await promptOnce([{ state: TaskState.WORKING, payload: usage }, ENDED]);
+    expect(updates).toEqual([{ sessionUpdate: "usage_update", used: 250, size: 1000 }]);
+  });
+
   it("comes after every update", async () => {
     const texts = Array.from({ length: 200 }, (_, index) => `${index} `);
     const events = texts.map((text) => ({

@@ -10,6 +10,7 @@ import {
   type TaskEvent,
   TaskState,
   type ToolCall,
+  type Usage,
   visibleText,
 } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
@@ -51,8 +52,9 @@ export class SessionUpdates {
         return this.#compaction(payload.value, `${taskId}:${sequence}`);
       case "stateChange":
         return stateChunks(payload.value, state);
-      // Usage is reported with the end of the turn; the others say nothing that the client does not know.
       case "usage":
+        return contextUpdates(payload.value);
+      // These say nothing that the client does not know.
       case "created":
       case "messageQueued":
       case "messageTaken":
@@ -145,4 +147,10 @@ function planOf({ toolName, inputParameters }: ToolCall): SessionUpdate[] {
     return [{ content: step, priority: "medium", status: known }];
   });
   return [{ sessionUpdate: "plan", entries }];
+}
+
+/** How full the context is, where the agent says so. What was used in all is reported with the end of the turn. */
+function contextUpdates({ contextTokens, contextWindowTokens }: Usage): SessionUpdate[] {
+  if (contextTokens === 0n || contextWindowTokens === 0n) return [];
+  return [{ sessionUpdate: "usage_update", used: Number(contextTokens), size: Number(contextWindowTokens) }];
 }

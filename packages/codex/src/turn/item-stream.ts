@@ -158,12 +158,15 @@ export class ItemStream {
   }
 
   usage({ tokenUsage }: JsonObject): AgentEvent[] {
-    const last = objectOrEmpty(objectOrEmpty(tokenUsage).last);
+    const { last: lastUsage, modelContextWindow } = objectOrEmpty(tokenUsage);
+    const last = objectOrEmpty(lastUsage);
     const value = create(UsageSchema, {
       inputTokens: count(last.inputTokens),
       cachedTokens: count(last.cachedInputTokens),
       outputTokens: count(last.outputTokens),
       thoughtTokens: count(last.reasoningOutputTokens),
+      contextTokens: count(last.totalTokens),
+      contextWindowTokens: count(modelContextWindow),
     });
     return [{ case: "usage", value }];
   }

@@ -31,6 +31,7 @@ export function withLoopGuard(model: Model, limits: LoopLimits): Model {
     name,
     maxInputTokens,
     inputModes,
+    listModels: async (signal) => (await model.listModels?.(signal)) ?? [],
     async *generate(request, signal) {
       const text = new TextLoopGuard();
       const calls: ModelToolCall[] = [];

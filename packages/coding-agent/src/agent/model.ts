@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { AgentThought, Citation, Message, Notice, Summary, Usage } from "@devtool/schema";
+import type { OfferedModel } from "@devtool/server/agent";
 import type { ToolDeclaration } from "../tool/tool.ts";
 
 /** The input of one step of a model. */
@@ -87,4 +88,10 @@ export interface Model extends StepSource {
    * The agent card lists them. Default: none.
    */
   readonly inputModes?: readonly string[] | undefined;
+  /**
+   * Lists the models that `ModelRequest.model` may name. Default: none are known.
+   *
+   * Throws a `DevtoolError` when they cannot be listed.
+   */
+  listModels?(signal: AbortSignal): Promise<readonly OfferedModel[]>;
 }

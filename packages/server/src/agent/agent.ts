@@ -158,6 +158,25 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
    * list.
    */
   offers?(task: Task, signal: AbortSignal): Promise<AgentOffers>;
+
+  /**
+   * Lists the models that sessions can choose (`SessionSettings.model`). Default: none are known.
+   *
+   * Throws a `DevtoolError` when they cannot be listed.
+   */
+  models?(signal: AbortSignal): Promise<readonly OfferedModel[]>;
+}
+
+/** A model that sessions of an agent can choose. */
+export interface OfferedModel {
+  /** The value of `SessionSettings.model`. */
+  readonly name: string;
+
+  /** The name for people. Default: none. */
+  readonly displayName?: string | undefined;
+
+  /** The maximum number of tokens that the model accepts as its input. Default: unknown. */
+  readonly contextWindowTokens?: number | undefined;
 }
 
 /** The tools and MCP servers that a task can use. */

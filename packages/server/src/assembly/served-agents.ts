@@ -13,6 +13,7 @@ import type {
   AgentOffers,
   AgentServices,
   ConversationKey,
+  OfferedModel,
   OpenAgent,
 } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
@@ -71,6 +72,15 @@ export class ServedAgents implements AsyncDisposable {
   async offersOf(task: Task, signal: AbortSignal): Promise<AgentOffers> {
     const agent = this.#opened.get(this.#nameOf(task));
     return (await agent?.offers?.(task, signal)) ?? { tools: [], mcpServers: [] };
+  }
+
+  /**
+   * Lists the models of an agent; an empty name stands for the default agent. None when it does not know any.
+   *
+   * Throws `Code.InvalidArgument` for an unknown name.
+   */
+  async modelsOf(name: string, signal: AbortSignal): Promise<readonly OfferedModel[]> {
+    return (await this.#opened.get(this.resolve(name) || this.#defaultName)?.models?.(signal)) ?? [];
   }
 
   /** Returns the slash commands of an agent; an empty name stands for the default agent. */

@@ -182,6 +182,7 @@ function createHandlers(
       agents: agents.listed,
       workspace: workspace ?? "",
       workspaceRoots: workspaceRoots ?? [],
+      modelsOf: (name, signal) => agents.modelsOf(name, signal),
     }),
     offers: createOffersHandler(exchanges, (task, signal) => agents.offersOf(task, signal)),
   });

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AgentListService, ListedAgentSchema } from "@devtool/schema";
+import type { OfferedModel } from "../agent/agent.ts";
 import { assertKnown } from "./caller.ts";
 
 /** What `AgentListService` lists. */
@@ -10,18 +11,39 @@ export interface AgentListing {
   /** The workspace of sessions that name none; empty when each must name one. */
   readonly workspace: string;
   readonly workspaceRoots: readonly string[];
+  /** Lists the models of an agent; an empty name stands for the default agent. */
+  readonly modelsOf: (agent: string, signal: AbortSignal) => Promise<readonly OfferedModel[]>;
 }
+
+/** Maximum number of models that are listed. */
+const MAX_MODELS = 1000;
+
+/** Time in milliseconds within which an agent must list its models. */
+const MODELS_TIMEOUT_MS = 20_000;
 
 /** Creates the handler of `AgentListService`: what clients can start sessions with. */
 export function createAgentListHandler({
   agents,
   workspace,
   workspaceRoots,
+  modelsOf,
 }: AgentListing): ServiceImpl<typeof AgentListService> {
   return {
     listAgents(_request, context) {
       assertKnown(context);
       return { agents: [...agents], workspace, workspaceRoots: [...workspaceRoots] };
+    },
+    async listModels({ agent }, context) {
+      assertKnown(context);
+      const signal = AbortSignal.any([context.signal, AbortSignal.timeout(MODELS_TIMEOUT_MS)]);
+      const models = await modelsOf(agent, signal);
+      return {
+        models: models.slice(0, MAX_MODELS).map(({ name, displayName = "", contextWindowTokens = 0 }) => ({
+          name,
+          displayName,
+          contextWindowTokens: BigInt(contextWindowTokens),
+        })),
+      };
     },
   };
 }

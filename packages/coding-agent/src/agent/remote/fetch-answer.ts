@@ -29,7 +29,9 @@ export function createFetchAnswer(readError: ReadApiError): FetchAnswer {
       const response = await fetch(input, { ...init, redirect: "manual" });
       if (!response.ok) throw await httpFault(response, readError);
       const { body, headers } = response;
-      return new Response(body && ReadableStream.from(wholeLines(body)), { headers });
+      // A stream that breaks off ends in a line that was cut. JSON in one piece need not end in a newline.
+      const lastLine = headers.get("content-type")?.startsWith("application/json") ? "keep" : "drop";
+      return new Response(body && ReadableStream.from(wholeLines(body, lastLine)), { headers });
     } catch (reason) {
       throw ModelFault.from(reason);
     }
@@ -54,10 +56,11 @@ export function withPlainErrors(fetchAnswer: FetchAnswer): FetchAnswer {
 /**
  * Splits a body after newlines.
  *
- * No character is cut then, and an SDK that searches its whole buffer with every chunk takes linear time. The bytes after
- * the last newline are dropped: they are a line that was cut off.
+ * No character is cut then, and an SDK that searches its whole buffer with every chunk takes linear time.
+ *
+ * @param lastLine what becomes of the bytes after the last newline
  */
-async function* wholeLines(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+async function* wholeLines(body: AsyncIterable<Uint8Array>, lastLine: "keep" | "drop"): AsyncIterable<Uint8Array> {
   let unfinished: Uint8Array[] = [];
   let [lineBytes, pieceBytes, answerBytes] = [0, 0, 0];
   for await (const bytes of body) {
@@ -75,6 +78,7 @@ async function* wholeLines(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8
     lineBytes += bytes.length - end;
     if (pieceBytes + lineBytes > MAX_PIECE_BYTES) throw sizeFault("a piece of the model's answer", MAX_PIECE_BYTES);
   }
+  if (lastLine === "keep") yield* validLines(Buffer.concat(unfinished));
 }
 
 /** Returns where the last empty line ends, which ends a piece; 0 when there is none. An SDK keeps all lines until then. */
@@ -98,7 +102,7 @@ function sizeFault(subject: string, limit: number): ModelFault {
 function* validLines(lines: Uint8Array): Iterable<Uint8Array> {
   if (isUtf8(lines)) return yield lines;
   for (let from = 0, end = 0; ; from = end) {
-    end = lines.indexOf(NEWLINE, from) + 1;
+    end = lines.indexOf(NEWLINE, from) + 1 || lines.length;
     const line = lines.subarray(from, end);
     if (!isUtf8(line)) {
       const remedy = "send the message again";

@@ -131,7 +131,12 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     }),
     push: createPushHandler(),
     audit: createAuditHandler(store),
-    agents: createAgentListHandler({ agents: [], workspace: "", workspaceRoots: [] }),
+    agents: createAgentListHandler({
+      agents: [],
+      workspace: "",
+      workspaceRoots: [],
+      modelsOf: () => Promise.resolve([]),
+    }),
     offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
   };
 }

@@ -67,12 +67,13 @@ export class SessionEvents {
       case "toolCall":
         return this.#call(payload.value, toolCallDetail?.digest ?? new Uint8Array());
       case "usage": {
-        const { inputTokens, cachedTokens, outputTokens, thoughtTokens } = payload.value;
+        const { inputTokens, cachedTokens, outputTokens, thoughtTokens, contextWindowTokens } = payload.value;
         const value = {
           inputTokens,
           cachedInputTokens: cachedTokens,
           outputTokens,
           reasoningOutputTokens: thoughtTokens,
+          modelContextWindow: contextWindowTokens,
         };
         return [{ case: "tokenCount", value }];
       }

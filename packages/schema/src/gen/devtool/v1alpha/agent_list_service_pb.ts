@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/agent_list_service.proto.
  */
 export const file_devtool_v1alpha_agent_list_service: GenFile = /*@__PURE__*/
-  fileDesc("CihkZXZ0b29sL3YxYWxwaGEvYWdlbnRfbGlzdF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiEwoRTGlzdEFnZW50c1JlcXVlc3QibgoSTGlzdEFnZW50c1Jlc3BvbnNlEiwKBmFnZW50cxgBIAMoCzIcLmRldnRvb2wudjFhbHBoYS5MaXN0ZWRBZ2VudBIRCgl3b3Jrc3BhY2UYAiABKAkSFwoPd29ya3NwYWNlX3Jvb3RzGAMgAygJImoKC0xpc3RlZEFnZW50EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEg0KBW1vZGVsGAQgASgJEhMKC2lucHV0X21vZGVzGAUgAygJMm4KEEFnZW50TGlzdFNlcnZpY2USWgoKTGlzdEFnZW50cxIiLmRldnRvb2wudjFhbHBoYS5MaXN0QWdlbnRzUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5MaXN0QWdlbnRzUmVzcG9uc2UiA5ACAWIGcHJvdG8z");
+  fileDesc("CihkZXZ0b29sL3YxYWxwaGEvYWdlbnRfbGlzdF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiEwoRTGlzdEFnZW50c1JlcXVlc3QibgoSTGlzdEFnZW50c1Jlc3BvbnNlEiwKBmFnZW50cxgBIAMoCzIcLmRldnRvb2wudjFhbHBoYS5MaXN0ZWRBZ2VudBIRCgl3b3Jrc3BhY2UYAiABKAkSFwoPd29ya3NwYWNlX3Jvb3RzGAMgAygJImoKC0xpc3RlZEFnZW50EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEg0KBW1vZGVsGAQgASgJEhMKC2lucHV0X21vZGVzGAUgAygJIiIKEUxpc3RNb2RlbHNSZXF1ZXN0Eg0KBWFnZW50GAEgASgJIkIKEkxpc3RNb2RlbHNSZXNwb25zZRIsCgZtb2RlbHMYASADKAsyHC5kZXZ0b29sLnYxYWxwaGEuTGlzdGVkTW9kZWwiUAoLTGlzdGVkTW9kZWwSDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSHQoVY29udGV4dF93aW5kb3dfdG9rZW5zGAMgASgDMsoBChBBZ2VudExpc3RTZXJ2aWNlEloKCkxpc3RBZ2VudHMSIi5kZXZ0b29sLnYxYWxwaGEuTGlzdEFnZW50c1JlcXVlc3QaIy5kZXZ0b29sLnYxYWxwaGEuTGlzdEFnZW50c1Jlc3BvbnNlIgOQAgESWgoKTGlzdE1vZGVscxIiLmRldnRvb2wudjFhbHBoYS5MaXN0TW9kZWxzUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5MaXN0TW9kZWxzUmVzcG9uc2UiA5ACAWIGcHJvdG8z");
 
 /**
  * Request of ListAgents.
@@ -196,6 +196,141 @@ export const ListedAgentSchema: GenMessage<ListedAgent, {jsonType: ListedAgentJs
   messageDesc(file_devtool_v1alpha_agent_list_service, 2);
 
 /**
+ * Request of ListModels.
+ *
+ * @generated from message devtool.v1alpha.ListModelsRequest
+ */
+export type ListModelsRequest = Message<"devtool.v1alpha.ListModelsRequest"> & {
+  /**
+   * The agent: the value of `SessionSettings.agent`. Empty for the default one.
+   *
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+};
+
+/**
+ * Request of ListModels.
+ *
+ * @generated from message devtool.v1alpha.ListModelsRequest
+ */
+export type ListModelsRequestJson = {
+  /**
+   * The agent: the value of `SessionSettings.agent`. Empty for the default one.
+   *
+   * @generated from field: string agent = 1;
+   */
+  agent?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.ListModelsRequest.
+ * Use `create(ListModelsRequestSchema)` to create a new message.
+ */
+export const ListModelsRequestSchema: GenMessage<ListModelsRequest, {jsonType: ListModelsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 3);
+
+/**
+ * Response of ListModels.
+ *
+ * @generated from message devtool.v1alpha.ListModelsResponse
+ */
+export type ListModelsResponse = Message<"devtool.v1alpha.ListModelsResponse"> & {
+  /**
+   * The models, at most 1000. Empty if the agent does not know any: a session may
+   * still name one.
+   *
+   * @generated from field: repeated devtool.v1alpha.ListedModel models = 1;
+   */
+  models: ListedModel[];
+};
+
+/**
+ * Response of ListModels.
+ *
+ * @generated from message devtool.v1alpha.ListModelsResponse
+ */
+export type ListModelsResponseJson = {
+  /**
+   * The models, at most 1000. Empty if the agent does not know any: a session may
+   * still name one.
+   *
+   * @generated from field: repeated devtool.v1alpha.ListedModel models = 1;
+   */
+  models?: ListedModelJson[];
+};
+
+/**
+ * Describes the message devtool.v1alpha.ListModelsResponse.
+ * Use `create(ListModelsResponseSchema)` to create a new message.
+ */
+export const ListModelsResponseSchema: GenMessage<ListModelsResponse, {jsonType: ListModelsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 4);
+
+/**
+ * A model that sessions can choose.
+ *
+ * @generated from message devtool.v1alpha.ListedModel
+ */
+export type ListedModel = Message<"devtool.v1alpha.ListedModel"> & {
+  /**
+   * The value of `SessionSettings.model`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Name for people. Empty if it has none.
+   *
+   * @generated from field: string display_name = 2;
+   */
+  displayName: string;
+
+  /**
+   * The most tokens that the model accepts as its input. 0 if unknown.
+   *
+   * @generated from field: int64 context_window_tokens = 3;
+   */
+  contextWindowTokens: bigint;
+};
+
+/**
+ * A model that sessions can choose.
+ *
+ * @generated from message devtool.v1alpha.ListedModel
+ */
+export type ListedModelJson = {
+  /**
+   * The value of `SessionSettings.model`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * Name for people. Empty if it has none.
+   *
+   * @generated from field: string display_name = 2;
+   */
+  displayName?: string;
+
+  /**
+   * The most tokens that the model accepts as its input. 0 if unknown.
+   *
+   * @generated from field: int64 context_window_tokens = 3;
+   */
+  contextWindowTokens?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.ListedModel.
+ * Use `create(ListedModelSchema)` to create a new message.
+ */
+export const ListedModelSchema: GenMessage<ListedModel, {jsonType: ListedModelJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 5);
+
+/**
  * Lists what a client can start sessions with.
  *
  * @generated from service devtool.v1alpha.AgentListService
@@ -213,6 +348,21 @@ export const AgentListService: GenService<{
     methodKind: "unary";
     input: typeof ListAgentsRequestSchema;
     output: typeof ListAgentsResponseSchema;
+  },
+  /**
+   * Lists the models that sessions of an agent can choose. The server may have to
+   * ask the agent's provider for them, so the call takes longer than ListAgents.
+   *
+   * Fails with UNAUTHENTICATED for anonymous callers, with INVALID_ARGUMENT for an
+   * agent that does not exist, and with the error of a provider that does not
+   * answer.
+   *
+   * @generated from rpc devtool.v1alpha.AgentListService.ListModels
+   */
+  listModels: {
+    methodKind: "unary";
+    input: typeof ListModelsRequestSchema;
+    output: typeof ListModelsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_devtool_v1alpha_agent_list_service, 0);
