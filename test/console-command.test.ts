@@ -1,9 +1,15 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { BrowserAccessService } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openConsole } from "./console/console-page.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
@@ -71,6 +77,41 @@ describe("devtool console", () => {
     await plain.stop();
   });
 
+  it("shows the words of a hostile server as text, and opens no other address for them", async () => {
+    const words = "\u001b]0;owned\u0007\u001b[2J\u202eevil\nforged  since";
+    const hostile = createServer(
+      connectNodeAdapter({
+        routes: (router) =>
+          router.service(BrowserAccessService, {
+            createAccessCode: () => ({ code: `x"><script src=//evil.example></script>${words}` }),
+            listBrowserSessions: () => ({ sessions: [{ id: words, label: words }] }),
+            revokeBrowserSession: () => Promise.reject(new ConnectError(words, Code.NotFound)),
+          }),
+      }),
+    );
+    hostile.listen(0, "127.0.0.1");
+    await once(hostile, "listening");
+    const data = join(base, "hostile");
+    const url = `http://127.0.0.1:${portOf(hostile)}`;
+    const env = { ...process.env, BROWSER: "/bin/true" };
+    const outputs = [["--list"], ["--revoke", "x"], ["--no-open"], []].map(async (args) => {
+      const flags = ["console", ...args, "--url", url, "--token", "t", "--data", data];
+      const run = promisify(execFile)(process.execPath, [MAIN, ...flags], { env });
+      const { stdout, stderr } = await run.catch((failed: { stdout: string; stderr: string }) => failed);
+      return `${stdout}${stderr}`;
+    });
+    for (const output of await Promise.all(outputs)) {
+      expect(output).toMatch(/evil/);
+      // The gutter in front of further lines of an error is our own.
+      expect(output).not.toMatch(/[^\x20-\x7e\n│]/);
+      expect(output).not.toMatch(/^forged/m);
+    }
+    expect(await readFile(join(data, "open-console.html"), "utf8")).toMatch(
+      new RegExp(`^<!doctype html><meta http-equiv="refresh" content="0;url=${url}/console/#code=[\\w%.()'*!~-]+">\n$`),
+    );
+    hostile.close();
+  });
+
   describe.skipIf(CHROMIUM === undefined)("in Chromium (skipped without Chromium)", () => {
     it("goes on after kill -9: start, prompt, approve with an edit, kill, restart, answer", async () => {
       const { url, token } = server.info;
@@ -102,3 +143,8 @@ describe("devtool console", () => {
     return stdout;
   }
 });
+
+function portOf(server: Server): number {
+  const address: AddressInfo | string | null = server.address();
+  return typeof address === "object" && address ? address.port : expect.unreachable();
+}

@@ -89,6 +89,14 @@ describe("a value that JSON cannot hold, in a binary message", () => {
     expect([shown.status, task?.state]).toEqual([200, TaskState.INPUT_REQUIRED]);
   });
 
+  it("is refused as a number that JSON can write and no reader can hold", async () => {
+    const body = '{"message":{"messageId":"m","parts":[{"data":{"a":[1e999]}}]}}';
+    const headers = { "content-type": "application/json", authorization: `Bearer ${server.token}` };
+    const path = "/devtool.v1alpha.TaskService/SendMessage";
+    const refused = await fetch(`${server.url}${path}`, { method: "POST", headers, body });
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("has no JSON form")]);
+  });
+
   it("would be sent by these clients (sabotage)", () => {
     expect(toBinary(ValueSchema, create(ValueSchema, NAN)).length).toBeGreaterThan(0);
     expect(toBinary(ValueSchema, create(ValueSchema, {})).length).toBe(0);

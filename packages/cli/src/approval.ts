@@ -14,7 +14,7 @@ import { editText } from "./editor.ts";
 import { userMessage } from "./error-text.ts";
 import { type Io, writeLine } from "./io.ts";
 import type { Screen } from "./render/gutter.ts";
-import { paintFor, visible } from "./render/style.ts";
+import { paintFor, visible, visibleName } from "./render/style.ts";
 import { questionLines, toolCallLine } from "./render/tool-call.ts";
 import type { Questioner } from "./terminal/questioner.ts";
 
@@ -46,7 +46,7 @@ export function approveAll(io: Pick<Io, "stderr">, withoutSandbox: WithoutSandbo
 /** Returns an approver that declines everything and prints why. */
 export function declineAll(io: Pick<Io, "stderr">, why: string): Approver {
   return ({ call }) => {
-    writeLine(io.stderr, `declined ${visible(call.toolName)}: ${why}`);
+    writeLine(io.stderr, `declined ${visibleName(call.toolName)}: ${why}`);
     return Promise.resolve([confirmationPart(call, OPTION_CANCEL)]);
   };
 }

@@ -1,4 +1,4 @@
-import { type DescMessage, type Message, toJson } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type Message, toJson } from "@bufbuild/protobuf";
 import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { WireError } from "./wire-error.ts";
 
@@ -16,16 +16,17 @@ function assertFields(message: ReflectMessage, path: string): void {
   for (const field of message.fields) {
     if (!message.isSet(field)) continue;
     const at = path === "" ? field.name : `${path}.${field.name}`;
-    if (field.fieldKind === "message") assertItem(message.get(field), at);
-    if (field.fieldKind === "list" && field.listKind === "message")
-      for (const item of message.get(field)) assertItem(item, at);
-    if (field.fieldKind === "map" && field.mapKind === "message")
-      for (const [, value] of message.get(field)) assertItem(value, at);
+    for (const value of valuesOf(message, field)) if (isReflectMessage(value)) assertMessage(value, at);
   }
 }
 
-function assertItem(message: unknown, path: string): void {
-  if (!isReflectMessage(message)) return;
+function valuesOf(message: ReflectMessage, field: DescField): Iterable<unknown> {
+  if (field.fieldKind === "list") return message.get(field);
+  if (field.fieldKind === "map") return message.get(field).values();
+  return [message.get(field)];
+}
+
+function assertMessage(message: ReflectMessage, path: string): void {
   if (!message.desc.typeName.startsWith("google.protobuf.")) {
     assertFields(message, path);
     return;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
-import { type BrowserAccessService, type BrowserSession, visibleText } from "@devtool/schema";
+import type { BrowserAccessService, BrowserSession } from "@devtool/schema";
 import { failpoint } from "@devtool/server/operator";
 import { type BrowserAccess, browserAccess } from "../browser-access.ts";
 import type { ConnectionOptions } from "../connection.ts";
@@ -12,6 +12,7 @@ import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { missingForPhone, qrCode, selfSignedFingerprint } from "../phone-code.ts";
 import { writePrivateFile } from "../private-file.ts";
+import { visibleName } from "../render/style.ts";
 
 /** The options of `devtool console`. */
 export interface ConsoleOptions extends ConnectionOptions {
@@ -53,7 +54,7 @@ async function listSessions(access: Access, io: Io): Promise<void> {
 
 function sessionLine({ id, label, createTime, expireTime }: BrowserSession): string {
   const time = (at: typeof createTime): string => (at ? timestampDate(at).toISOString() : "");
-  return visibleText(`${id}  since ${time(createTime)}  until ${time(expireTime)}  ${label}`).trimEnd();
+  return visibleName(`${id}  since ${time(createTime)}  until ${time(expireTime)}  ${label}`).trimEnd();
 }
 
 async function openPage(

@@ -5,7 +5,7 @@ import { type ConnectionOptions, connect } from "../connection.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { writeJsonLine } from "../render/json-line.ts";
-import { visible, visibleName } from "../render/style.ts";
+import { visibleName } from "../render/style.ts";
 import { interruptSignal } from "../session.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
 
@@ -48,7 +48,7 @@ export async function rename(taskId: string, title: string, options: ConnectionO
   const client = await connect(options, io, signal);
   const id = await findTaskId(client, taskId, signal);
   const { task } = await client.tasks.renameTask({ taskId: id, title, clientLabel: "devtool rename" }, { signal });
-  writeLine(io.stdout, `${visible(shortTaskId(id))}  ${visibleName(task?.title ?? "")}`);
+  writeLine(io.stdout, `${visibleName(shortTaskId(id))}  ${visibleName(task?.title ?? "")}`);
   return ExitCode.OK;
 }
 
@@ -59,7 +59,7 @@ export async function cancel(taskId: string, options: ConnectionOptions, io: Io)
   const client = await connect(options, io, signal);
   const id = await findTaskId(client, taskId, signal);
   await client.tasks.cancelTask({ taskId: id }, { signal });
-  writeLine(io.stdout, `canceled ${visible(id)}`);
+  writeLine(io.stdout, `canceled ${visibleName(id)}`);
   return ExitCode.OK;
 }
 
@@ -85,5 +85,5 @@ function realPath(path: string | undefined): string {
 function taskLine({ id, lastEvent, title }: TaskSummary): string {
   const state = stateName(lastEvent?.state ?? TaskState.UNSPECIFIED);
   const time = lastEvent?.time ? timestampDate(lastEvent.time).toISOString() : "";
-  return `${visible(shortTaskId(id))}  ${state.padEnd(14)}  ${time.padEnd(24)}  ${visibleName(title)}`.trimEnd();
+  return `${visibleName(shortTaskId(id))}  ${state.padEnd(14)}  ${time.padEnd(24)}  ${visibleName(title)}`.trimEnd();
 }
