@@ -8,7 +8,8 @@ const JOB_LOG = "read this log file, as named by `devtool run`, instead of a ser
 
 /** Adds the commands with which an operator runs a server. */
 export function addServerCommands(program: Command, io: Io, done: Done): void {
-  for (const add of [addServe, addConsole, addTrust, addAudit, addStore, addPush, addDoctor]) add(program, io, done);
+  for (const add of [addServe, addConsole, addTrust, addApprovals, addAudit, addStore, addPush, addDoctor])
+    add(program, io, done);
 }
 
 function addServe(program: Command, io: Io, done: Done): void {
@@ -97,6 +98,25 @@ function addTrust(program: Command, io: Io, done: Done): void {
     .action(async (dir = ".", options) => done(await (await load()).trustRemove(dir, options, io)));
 }
 
+function addApprovals(program: Command, io: Io, done: Done): void {
+  const approvals = program.command("approvals").description("List and withdraw what was approved for good");
+  const load = () => import("./command/approvals.ts");
+  withStore(approvals.command("list"))
+    .description("List the approvals with their ids, oldest first")
+    .action(async (options) => done(await (await load()).approvalsList(options, io)));
+  withStore(approvals.command("remove <id>"))
+    .description("Withdraw an approval: the call asks again, at all servers that share it")
+    .action(async (id, options) => done(await (await load()).approvalsRemove(id, options, io)));
+}
+
+/** Adds the options that name the store of a server. */
+function withStore(command: Command): Command {
+  return command
+    .option("--store <url>", "the database that servers share (default: that of the configuration file, if any)")
+    .option("--config <file>", "configuration file (default: config.toml in the data directory)")
+    .option("--data <dir>", DATA_DIRECTORY);
+}
+
 function addAudit(program: Command, io: Io, done: Done): void {
   const audit = program.command("audit").description("Verify or export the audit log of tool calls");
   withConnection(audit.command("verify"))
@@ -116,7 +136,7 @@ function addStore(program: Command, io: Io, done: Done): void {
     .description("Move the log of tasks between stores")
     .command("copy <from> <to>")
     .description(
-      "Copy all tasks and the audit log into an empty store, and verify the copy; a store is a data directory or a postgres:// URL",
+      "Copy all tasks, approvals and the audit log into an empty store, and verify the copy; a store is a data directory or a postgres:// URL",
     )
     .option("--schema <name>", "schema of the database (default: devtool)")
     .action(async (from, to, options) => done(await (await import("./command/store.ts")).copy(from, to, options, io)));

@@ -1,5 +1,7 @@
 // The public names of @devtool/policy, one by one. Adding a name is adding API.
 export { ApprovalMode } from "@devtool/schema";
+export { ApprovalFile } from "./approval-file.ts";
+export type { ApprovalStorage, StoredApprovals } from "./approval-storage.ts";
 export { callRequest, type PlainCall } from "./call-request.ts";
 export { type CompiledRule, compileRule, type PolicyTier } from "./compiled-rule.ts";
 export { describeRule } from "./describe-rule.ts";
@@ -22,6 +24,6 @@ export { PolicyError, type PolicyErrorReason } from "./policy-error.ts";
 export { type PolicySource, parsePolicyFile, readPolicyFile } from "./policy-file.ts";
 export { type PolicyPlace, pathInWorkspace } from "./policy-subject.ts";
 export { type Confinement, createPolicyEngine, type PolicyOptions } from "./rule-policy.ts";
-export { SavedApprovals } from "./saved-approvals.ts";
+export { approvalId, SavedApprovals } from "./saved-approvals.ts";
 export type { Doubt, DoubtKind, SimpleCommand } from "./shell/reading.ts";
 export { createShellAnalyzer, type ShellAnalysis, type ShellAnalyzer } from "./shell/shell-analysis.ts";

@@ -57,7 +57,7 @@ export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
   const rules = sortRules(options.rules ?? []);
 
   async function applyRules(subject: PolicySubject): Promise<Verdict> {
-    const sources = { rules, saved: saved?.rules ?? [] };
+    const sources = { rules, saved: (await saved?.current()) ?? [] };
     if (subject.details?.case !== "executeDetails") return decideCall(subject, sources);
     const confinement = typeof shellConfinement === "function" ? await shellConfinement() : shellConfinement;
     const analysis = await analyze(subject.details.value.command);

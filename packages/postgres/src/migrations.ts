@@ -93,4 +93,12 @@ export const MIGRATIONS: readonly Migration[] = [
     down: "DROP TABLE agent_session, signing_key; ALTER TABLE push_config DROP COLUMN position",
     fill: positionConfigs,
   },
+  {
+    // The approvals that the operator gave for good: one row with a PolicyFile.
+    up: `
+      CREATE TABLE saved_approvals (version bigint NOT NULL, data bytea NOT NULL);
+      INSERT INTO saved_approvals (version, data) VALUES (0, '');
+    `,
+    down: "DROP TABLE saved_approvals",
+  },
 ];

@@ -23,6 +23,7 @@ import { type Database, openDatabase, type PostgresOptions } from "./connection.
 import { idOfKey, keyText } from "./key-text.ts";
 import { listStatement } from "./list-statement.ts";
 import { PostgresAgentSessions } from "./postgres-agent-sessions.ts";
+import { PostgresApprovals } from "./postgres-approvals.ts";
 import { PostgresChanges } from "./postgres-changes.ts";
 import { isConflict, storeError } from "./postgres-error.ts";
 import { PostgresInbox } from "./postgres-inbox.ts";
@@ -56,6 +57,7 @@ export class PostgresStore implements ServerStore {
     readonly inbox: PostgresInbox;
     readonly sessions: PostgresAgentSessions;
     readonly keys: PostgresKeyStorage;
+    readonly approvals: PostgresApprovals;
     readonly forgetMessage: (principal: string, messageId: string, recorded: TaskEvent) => Promise<void>;
   };
   readonly #pool: Pool;
@@ -80,7 +82,8 @@ export class PostgresStore implements ServerStore {
     const sessions = new PostgresAgentSessions(pool, leases);
     const forgetMessage = this.#forgetMessage.bind(this);
     const keys = new PostgresKeyStorage(pool);
-    this.shared = { leases, changes, inbox, sessions, keys, forgetMessage };
+    const approvals = new PostgresApprovals(pool);
+    this.shared = { leases, changes, inbox, sessions, keys, approvals, forgetMessage };
     this.#audit = new AuditLog(pool);
     this.pushConfigs = new PostgresPushConfigStore(pool);
   }

@@ -3,6 +3,7 @@
 export { Code, DevtoolError, quoted } from "./errors.ts";
 export { failpoint } from "./failpoint.ts";
 export type { AgentSessionKey, AgentSessions, SessionTurn } from "./store/agent-sessions.ts";
+export type { ApprovalStorage, StoredApprovals } from "./store/approval-storage.ts";
 export { assertConsecutive, assertFollows } from "./store/assert-follows.ts";
 export { chainRecord, decodeAuditRow } from "./store/audit-chain.ts";
 export { decodeRow, type EventRow, encodeRows } from "./store/event-row.ts";

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { confirmationPart, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
@@ -29,13 +29,16 @@ describe("devtool store copy", () => {
   it.skipIf(bin === undefined)("copies into PostgreSQL and out of it, with the same audit log", async () => {
     await using postgres = await startPostgres(bin ?? "");
     const asked = await ask(join(root, "data"));
+    const saved = '[[rule]]\ntool = [ "write_file" ]\npath = [ "a.txt" ]\ndecision = "allow"\nworkspace = "/w"\n';
+    await writeFile(join(root, "data", "saved-approvals.toml"), saved, { mode: 0o600 });
     const into = await copy(join(root, "data"), postgres.url, "--schema", "agents");
     expect(into).toMatchObject({ code: 0, err: "" });
     expect(into.out).toMatch(
-      /^copied 1 tasks with \d+ events, and 0 push configs\n1 audit records are in order; the last has the hash \S{44}\n$/,
+      /^copied 1 tasks with \d+ events, 0 push configs and 1 saved approvals\n1 audit records are in order; the last has the hash \S{44}\n$/,
     );
     expect(await copy(postgres.url, join(root, "back"), "--schema", "agents")).toEqual(into);
     expect((await answer(join(root, "back"), asked)).state).toBe(TaskState.COMPLETED);
+    expect(await readFile(join(root, "back", "saved-approvals.toml"), "utf8")).toContain(saved);
   });
 
   it("refuses a source that is missing, and does not create it", async () => {

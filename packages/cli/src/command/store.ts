@@ -1,5 +1,8 @@
 import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { equals } from "@bufbuild/protobuf";
+import { ApprovalFile, type ApprovalStorage } from "@devtool/policy";
+import { PolicyFileSchema } from "@devtool/schema";
 import { copyStore, openStore } from "@devtool/server/operator";
 import type { ServerStore } from "@devtool/server/store";
 import { ExitCode } from "../exit-code.ts";
@@ -14,7 +17,7 @@ export interface StoreOptions {
 }
 
 /**
- * `devtool store copy`: copies all tasks, push configs and audit records into an empty store, and compares the copy.
+ * `devtool store copy`: copies all tasks, push configs, saved approvals and audit records into an empty store, and compares the copy.
  *
  * Each place is a data directory or the URL of a PostgreSQL database.
  */
@@ -22,9 +25,15 @@ export async function copy(from: string, to: string, { schema }: StoreOptions, i
   using interrupt = interruptSignal(io);
   await using source = await openSource(from, schema);
   await using target = await openPlace(to, schema);
+  const [given, copied] = [approvalsOf(from, source), approvalsOf(to, target)];
+  await assertNone(copied);
   const { tasks, events, pushConfigs, audit } = await copyStore(source, target, interrupt.signal);
+  const approvals = await copyApprovals(given, copied);
   const head = audit.head === "" ? "" : `; the last has the hash ${audit.head}`;
-  writeLine(io.stdout, `copied ${tasks} tasks with ${events} events, and ${pushConfigs} push configs`);
+  writeLine(
+    io.stdout,
+    `copied ${tasks} tasks with ${events} events, ${pushConfigs} push configs and ${approvals} saved approvals`,
+  );
   writeLine(io.stdout, `${audit.count} audit records are in order${head}`);
   return ExitCode.OK;
 }
@@ -46,6 +55,25 @@ async function openPlace(place: string, schema: string | undefined): Promise<Ser
   if (!isDatabase(place)) return openStore({ dataDirectory: resolve(place) });
   const { PostgresStore } = await import("@devtool/postgres");
   return PostgresStore.open({ url: place, schema });
+}
+
+/** The approvals of a place: in the database, or in a file beside that of the tasks. */
+function approvalsOf(place: string, { shared }: ServerStore): ApprovalStorage {
+  return shared?.approvals ?? new ApprovalFile(resolve(place));
+}
+
+async function assertNone(approvals: ApprovalStorage): Promise<void> {
+  if ((await approvals.read()).file.rule.length > 0)
+    throw new Error("the target of the copy has saved approvals already: choose an empty directory or schema");
+}
+
+/** Copies approvals to where there are none, compares them, and returns how many there are. */
+async function copyApprovals(from: ApprovalStorage, to: ApprovalStorage): Promise<number> {
+  const { file } = await from.read();
+  if (file.rule.length === 0) return 0;
+  const isStored = await to.replace(file, (await to.read()).version);
+  if (isStored && equals(PolicyFileSchema, (await to.read()).file, file)) return file.rule.length;
+  throw new Error("saved approvals differ in the copy: remove the copy");
 }
 
 function isDatabase(place: string): boolean {

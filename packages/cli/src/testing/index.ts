@@ -8,3 +8,4 @@ export type { Io } from "../io.ts";
 export { listenOptions } from "../listen-options.ts";
 export { PROFILES } from "../profile.ts";
 export { runProgram } from "../program.ts";
+export { runCommand } from "./run-command.ts";

@@ -27,7 +27,7 @@ export function createSlashCommands(host: AgentHost, conversations: Conversation
     },
     policies: {
       list: async ({ principal }) => {
-        const saved = host.savedApprovalsOf(principal)?.rules ?? [];
+        const saved = (await host.savedApprovalsOf(principal)?.current()) ?? [];
         return [...saved, ...host.rulesFor(principal)].map(({ rule, label, decision }) => {
           return { name: label, decision, description: describeRule(rule) };
         });

@@ -64,9 +64,7 @@ export class AgentHost implements AsyncDisposable {
 
   /** Reads the rules and creates a host. Throws a `PolicyError` for an invalid policy file. */
   static async open(dependencies: AgentHostDependencies): Promise<AgentHost> {
-    const { dataDirectory, onNotice } = dependencies.services;
-    const saved = dataDirectory === undefined ? undefined : await SavedApprovals.open(dataDirectory, onNotice);
-    return new AgentHost(dependencies, await readRules(dependencies), saved);
+    return new AgentHost(dependencies, await readRules(dependencies), await openApprovals(dependencies.services));
   }
 
   private constructor(
@@ -164,6 +162,16 @@ export class AgentHost implements AsyncDisposable {
     this.#sandboxNotice = found.notice;
     return found;
   }
+}
+
+/** Opens the approvals that servers share, or those of the data directory. Undefined where none are kept. */
+async function openApprovals({
+  approvals,
+  dataDirectory,
+  onNotice,
+}: AgentServices): Promise<SavedApprovals | undefined> {
+  if (approvals) return new SavedApprovals(approvals, onNotice);
+  return dataDirectory === undefined ? undefined : SavedApprovals.open(dataDirectory, onNotice);
 }
 
 /** A rule with the label that principals other than the operator see. */

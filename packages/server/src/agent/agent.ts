@@ -8,6 +8,7 @@ import type {
   TurnSettings,
   Usage,
 } from "@devtool/schema";
+import type { ApprovalStorage } from "../store/approval-storage.ts";
 import type { AgentExecutor } from "./agent-executor.ts";
 
 /**
@@ -251,6 +252,12 @@ export interface AgentServices {
    * server keeps its tasks in memory.
    */
   readonly dataDirectory: string | undefined;
+
+  /**
+   * The approvals that the operator gave for good, which all servers of a shared store have. Undefined when the agent keeps them in
+   * the data directory.
+   */
+  readonly approvals: ApprovalStorage | undefined;
 
   /** Which MCP servers clients may add to their sessions. */
   readonly clientMcpServers: "none" | "http" | "all";

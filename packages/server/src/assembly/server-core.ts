@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { AgentConversations, AgentServices } from "../agent/agent.ts";
+import type { AgentServices } from "../agent/agent.ts";
 import { assertReachable } from "../files/reachable.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../handler/audit-handler.ts";
@@ -98,7 +98,12 @@ export async function openCore(
     await store[Symbol.asyncDispose]();
   };
   try {
-    await agents.open(agentServices(options, surroundings, createAgentConversations(registry, store)));
+    await agents.open(
+      agentServices(options, surroundings, {
+        conversations: createAgentConversations(registry, store),
+        approvals: opened.shared?.approvals,
+      }),
+    );
     await registry.recover();
     if (shared) {
       const onPushConfig: InboxWorkerOptions["onPushConfig"] = async (session, id) =>
@@ -192,7 +197,7 @@ function createHandlers(
 function agentServices(
   { workspace, workspaceRoots = [], dataDirectory, clientMcpServers = "http" }: ServerSettings,
   { clock, nextId, ownPorts, onNotice }: Surroundings,
-  conversations: AgentConversations,
+  kept: Pick<AgentServices, "conversations" | "approvals">,
 ): AgentServices {
   return {
     workspace,
@@ -200,7 +205,7 @@ function agentServices(
     dataDirectory,
     clientMcpServers,
     operator: OPERATOR.principal,
-    conversations,
+    ...kept,
     ownPorts,
     now: () => new Date(clock.now()),
     nextId,

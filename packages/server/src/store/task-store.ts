@@ -1,5 +1,6 @@
 import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
 import type { AgentSessions } from "./agent-sessions.ts";
+import type { ApprovalStorage } from "./approval-storage.ts";
 import type { KeyStorage } from "./key-storage.ts";
 import type { PushConfigStore } from "./push-config-store.ts";
 import type { TaskChanges } from "./task-changes.ts";
@@ -138,6 +139,9 @@ export interface SharedTasks {
 
   /** Keeps the keys that sign agent cards and push notifications: clients see one server. */
   readonly keys: KeyStorage;
+
+  /** Keeps the approvals that the operator gave for good. */
+  readonly approvals: ApprovalStorage;
 
   /** Lets one server at a time work in a conversation that its agent keeps itself. */
   readonly sessions: AgentSessions;

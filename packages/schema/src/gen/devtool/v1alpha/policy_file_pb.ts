@@ -16,7 +16,8 @@ export const file_devtool_v1alpha_policy_file: GenFile = /*@__PURE__*/
 
 /**
  * A TOML file with policy rules, which decide whether tool calls run, ask for
- * approval or are denied.
+ * approval or are denied. Stores that servers share keep saved approvals as one
+ * such message, in binary.
  *
  * @generated from message devtool.v1alpha.PolicyFile
  */
@@ -31,7 +32,8 @@ export type PolicyFile = Message<"devtool.v1alpha.PolicyFile"> & {
 
 /**
  * A TOML file with policy rules, which decide whether tool calls run, ask for
- * approval or are denied.
+ * approval or are denied. Stores that servers share keep saved approvals as one
+ * such message, in binary.
  *
  * @generated from message devtool.v1alpha.PolicyFile
  */

@@ -1,0 +1,55 @@
+import { resolve } from "node:path";
+import { approvalId, describeRule, SavedApprovals } from "@devtool/policy";
+import type { PolicyRule } from "@devtool/schema";
+import { operatorConfig } from "../agent-options.ts";
+import { defaultDataDirectory } from "../discovery.ts";
+import { ExitCode } from "../exit-code.ts";
+import { type Io, writeLine } from "../io.ts";
+import { visible, visibleName } from "../render/style.ts";
+import { storeOptions } from "../store-options.ts";
+
+/** The options of `devtool approvals`. */
+export interface ApprovalsOptions {
+  readonly data?: string;
+  readonly config?: string;
+  readonly store?: string;
+}
+
+/** `devtool approvals list`: lists what was approved for good, the oldest first. */
+export async function approvalsList(options: ApprovalsOptions, io: Io): Promise<number> {
+  return withApprovals(options, io, async (approvals) => {
+    const saved = await approvals.current();
+    if (saved.length === 0) writeLine(io.stderr, "nothing is approved for good");
+    for (const { rule } of saved) writeLine(io.stdout, `${approvalId(rule)}  ${describe(rule)}`);
+    return ExitCode.OK;
+  });
+}
+
+/** `devtool approvals remove`: withdraws an approval, at all servers that share it. */
+export async function approvalsRemove(id: string, options: ApprovalsOptions, io: Io): Promise<number> {
+  return withApprovals(options, io, async (approvals) => {
+    const rule = await approvals.withdraw(id);
+    if (rule) writeLine(io.stdout, `asks again: ${describe(rule)}`);
+    else writeLine(io.stderr, `approval "${visible(id)}" does not exist: see devtool approvals list`);
+    return rule ? ExitCode.OK : ExitCode.FAILED;
+  });
+}
+
+function describe(rule: PolicyRule): string {
+  return `${visible(describeRule(rule))} in ${visibleName(rule.workspace)}`;
+}
+
+/** Opens the approvals of the servers that use a data directory: those of their database, or of the directory. */
+async function withApprovals(
+  { data, config, store: flag }: ApprovalsOptions,
+  io: Io,
+  use: (approvals: SavedApprovals) => Promise<number>,
+): Promise<number> {
+  const directory = resolve(data ?? defaultDataDirectory(io.env));
+  const onNotice = (text: string): void => writeLine(io.stderr, `devtool: ${visible(text)}`);
+  const { openStore } = storeOptions(flag, await operatorConfig(config, directory));
+  if (!openStore) return use(await SavedApprovals.open(directory, onNotice));
+  await using store = await openStore();
+  if (!store.shared) throw new Error("the store keeps no approvals");
+  return use(new SavedApprovals(store.shared.approvals, onNotice));
+}

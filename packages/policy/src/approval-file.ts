@@ -1,0 +1,123 @@
+import { lstat, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
+import { type PolicyFile, PolicyFileSchema, PolicyRuleSchema, RuleDecision } from "@devtool/schema";
+import { objectOrEmpty } from "@devtool/schema/json";
+import { stringify } from "smol-toml";
+import type { ApprovalStorage, StoredApprovals } from "./approval-storage.ts";
+import { failpoint } from "./failpoint.ts";
+import { PolicyError } from "./policy-error.ts";
+import { assertOnlyOwnerWrites, parsePolicyFile } from "./policy-file.ts";
+
+/** The name of the file of saved approvals, in the data directory. */
+export const SAVED_APPROVALS_FILE = "saved-approvals.toml";
+/** Temporary files of `#write`: the name holds the id of the process that writes it. */
+const TEMPORARY_FILE = /^saved-approvals\.toml\.(\d+)\.\d+\.tmp$/;
+
+/**
+ * Keeps approvals in `saved-approvals.toml`, which the user may read, edit and delete.
+ *
+ * A crash leaves the file as it was before `replace` or as it is after it.
+ */
+export class ApprovalFile implements ApprovalStorage {
+  readonly #directory: string;
+  readonly #path: string;
+  #last: StoredApprovals | undefined;
+  #temporaryFiles = 0;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+    this.#path = join(directory, SAVED_APPROVALS_FILE);
+  }
+
+  /** Reads the file; no approvals when it does not exist. Rejects with a `PolicyError` for a file that cannot be used. */
+  async read(): Promise<StoredApprovals> {
+    const version = await this.#version();
+    if (version !== this.#last?.version) this.#last = { version, file: await this.#parse() };
+    return this.#last;
+  }
+
+  /** Rejects with a `PolicyError` when the file cannot be written. */
+  async replace(file: PolicyFile, version: string): Promise<boolean> {
+    if ((await this.#version()) !== version) return false;
+    await this.#write(formatRules(file));
+    return true;
+  }
+
+  /** Sets a file that cannot be used aside, as `saved-approvals.toml.bak`. */
+  async setAside(): Promise<void> {
+    await rename(this.#path, `${this.#path}.bak`);
+  }
+
+  /** Removes the temporary files of processes that ended during a write. Those of running processes stay. */
+  async removeLeftovers(): Promise<void> {
+    failpoint("devtool:approvals.sweep.before");
+    for (const name of await readdir(this.#directory).catch(() => [])) {
+      const pid = TEMPORARY_FILE.exec(name)?.[1];
+      if (pid !== undefined && !isRunning(Number(pid))) await rm(join(this.#directory, name), { force: true });
+    }
+    failpoint("devtool:approvals.sweep.after");
+  }
+
+  /** Each write makes another file, so its number differs, or its time when somebody edits it in place. */
+  async #version(): Promise<string> {
+    const stats = await lstat(this.#path, { bigint: true }).catch(() => undefined);
+    return stats ? [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join() : "";
+  }
+
+  async #parse(): Promise<PolicyFile> {
+    const stats = await lstat(this.#path).catch(() => undefined);
+    if (!stats) return create(PolicyFileSchema);
+    if (!stats.isFile()) throw new PolicyError(`${SAVED_APPROVALS_FILE} is not a regular file`, "cannot-save");
+    assertOnlyOwnerWrites(SAVED_APPROVALS_FILE, stats);
+    const source = { tier: "user", file: SAVED_APPROVALS_FILE } as const;
+    const rules = parsePolicyFile(await readFile(this.#path, "utf8"), source);
+    return create(PolicyFileSchema, { rule: rules.map(({ rule }) => rule) });
+  }
+
+  /** Replaces the file atomically: writes a temporary file that only its owner may read, then renames it. */
+  async #write(text: string): Promise<void> {
+    const temporary = `${this.#path}.${process.pid}.${this.#temporaryFiles++}.tmp`;
+    failpoint("devtool:approvals.write.before");
+    await rm(temporary, { force: true });
+    try {
+      await writeNewFile(temporary, text);
+      failpoint("devtool:approvals.rename.before");
+      await rename(temporary, this.#path);
+      await using directory = await open(this.#directory, "r");
+      await directory.sync();
+      failpoint("devtool:approvals.rename.after");
+    } catch (reason) {
+      await rm(temporary, { force: true });
+      throw new PolicyError(`approval cannot be saved: ${errorCode(reason)}`, "not-written", { cause: reason });
+    }
+  }
+}
+
+function formatRules({ rule: rules }: PolicyFile): string {
+  const tables = rules.map((rule): JsonObject => {
+    const json = toJson(PolicyRuleSchema, rule, { useProtoFieldName: true });
+    return { ...objectOrEmpty(json), decision: RuleDecision[rule.decision].toLowerCase() };
+  });
+  return `# Tool calls that were approved for good. Delete a rule to be asked again.\n\n${stringify({ rule: tables })}`;
+}
+
+/** Writes a file that must not exist yet, so that no link is followed, and waits until it is durable. */
+async function writeNewFile(path: string, text: string): Promise<void> {
+  await using file = await open(path, "wx", 0o600);
+  await file.writeFile(text);
+  await file.sync();
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (reason) {
+    // A process of another user exists, but may not be signalled.
+    return errorCode(reason) === "EPERM";
+  }
+}
+
+function errorCode(reason: unknown): string {
+  return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown";
+}

@@ -1,0 +1,18 @@
+import type { PolicyFile } from "@devtool/schema";
+
+/** The approvals that the user gave for good, as they are stored. */
+export interface StoredApprovals {
+  /** The approvals as rules, oldest first. All of them allow. */
+  readonly file: PolicyFile;
+  /** Differs each time when approvals are stored. */
+  readonly version: string;
+}
+
+/** Keeps the approvals that the user gave for good: in a file, or in a database that servers share. */
+export interface ApprovalStorage {
+  /** Reads the approvals as they are now. */
+  read(): Promise<StoredApprovals>;
+
+  /** Stores approvals in place of those that were read. Returns false when others have been stored since. */
+  replace(file: PolicyFile, version: string): Promise<boolean>;
+}

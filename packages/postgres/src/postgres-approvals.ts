@@ -1,0 +1,41 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type PolicyFile, PolicyFileSchema } from "@devtool/schema";
+import { type ApprovalStorage, failpoint, type StoredApprovals } from "@devtool/server/store";
+import type { Pool } from "pg";
+import { storeError } from "./postgres-error.ts";
+
+/** Keeps the approvals of all servers in one row, so that a change counts as a whole and everywhere at once. */
+export class PostgresApprovals implements ApprovalStorage {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  async read(): Promise<StoredApprovals> {
+    const { rows } = await this.#pool
+      .query<{ version: string; data: Buffer }>({
+        name: "approvals",
+        text: "SELECT version, data FROM saved_approvals",
+      })
+      .catch(rethrow);
+    const [{ version = "0", data = Buffer.alloc(0) } = {}] = rows;
+    return { file: fromBinary(PolicyFileSchema, data), version };
+  }
+
+  async replace(file: PolicyFile, version: string): Promise<boolean> {
+    failpoint("devtool:postgres.approvals.before");
+    const { rowCount } = await this.#pool
+      .query("UPDATE saved_approvals SET version = version + 1, data = $1 WHERE version = $2", [
+        toBinary(PolicyFileSchema, file),
+        version,
+      ])
+      .catch(rethrow);
+    failpoint("devtool:postgres.approvals.after");
+    return rowCount === 1;
+  }
+}
+
+function rethrow(reason: unknown): never {
+  throw storeError(reason);
+}
