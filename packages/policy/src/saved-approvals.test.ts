@@ -138,7 +138,9 @@ exact_command = true
     await saved.save([approval("make a")]);
     await writeFile(path, "[[rule]]\ndecision =");
     expect([await commandsOf(saved), await commandsOf(saved)]).toEqual([[], []]);
-    expect(notices).toEqual([expect.stringMatching(/^saved approvals are not used: .*saved-approvals.toml. is not valid TOML/)]);
+    expect(notices).toEqual([
+      expect.stringMatching(/^saved approvals are not used: .*saved-approvals.toml. is not valid TOML/),
+    ]);
     expect(await readFile(path, "utf8")).toBe("[[rule]]\ndecision =");
   });
 
