@@ -55,7 +55,13 @@ const generated = join("packages", "schema", "src", "gen");
 step("generated code is fresh", "diff", ["-r", join(scratch, generated), generated]);
 step("phrases", "node", ["scripts/phrases.ts"]);
 step("types", "tsc", ["-p", "tsconfig.json"]);
-for (const page of ["examples/ai-sdk", "examples/browser", "examples/react", "packages/console/page"]) {
+for (const page of [
+  "examples/ag-ui",
+  "examples/ai-sdk",
+  "examples/browser",
+  "examples/react",
+  "packages/console/page",
+]) {
   step(`types of ${page}`, "tsc", ["-p", page, "--customConditions", "@devtool/source"]);
 }
 checkWorkflows();

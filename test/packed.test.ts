@@ -204,6 +204,25 @@ describe.skipIf(LEFT_TO_CI !== "")(`the packed packages in a project of somebody
       expect(await readFile(join(workspace, "ai-sdk.txt"), "utf8")).toBe("From a chat");
     });
 
+    it.skipIf(CHROMIUM === undefined)("ag-ui (skipped without Chromium)", async () => {
+      const directory = join(project.directory, "examples/ag-ui");
+      const script = await bundlePage(join(directory, "page.tsx"));
+      await using site = await serveFiles({
+        "/": { type: "text/html", text: await readFile(join(directory, "index.html"), "utf8") },
+        "/page.js": { type: "text/javascript", text: script },
+      });
+      const workspace = await mkdtemp(join(scratch, "ag-ui-"));
+      await using server = await serveCodingAgent({ workspace, allowedOrigins: [site.origin] });
+      await using browser = await launch();
+      const page = await browser.newPage();
+      await page.goto(`${site.origin}/#url=${server.url}&token=${server.token}`);
+      await page.fill("textarea", "write ag-ui.txt From a thread\ntext Written.");
+      await page.click("text=Send");
+      await page.click("button:has-text('Allow once')");
+      await page.waitForSelector("p.assistant:has-text('Written.')");
+      expect(await readFile(join(workspace, "ag-ui.txt"), "utf8")).toBe("From a thread");
+    });
+
     it.skipIf(CHROMIUM === undefined)("browser (skipped without Chromium)", async () => {
       const directory = join(project.directory, "examples/browser");
       const script = await bundlePage(join(directory, "page.ts"));
@@ -292,6 +311,7 @@ describe.skipIf(LEFT_TO_CI !== "")(`the packed packages in a project of somebody
 /** A project with all packages of ours. */
 async function createProject(): Promise<PackedProject> {
   const { devDependencies } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
-  const others = ["@connectrpc/connect-node", "@connectrpc/connect-web", "react", "react-dom", "ai", "@ai-sdk/react"];
+  const connect = ["@connectrpc/connect-node", "@connectrpc/connect-web"];
+  const others = [...connect, "react", "react-dom", "ai", "@ai-sdk/react", "@ag-ui/client"];
   return PackedProject.install(others.map((name) => `${name}@${devDependencies[name]}`));
 }

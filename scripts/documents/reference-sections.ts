@@ -96,6 +96,12 @@ export const SECTIONS: readonly Section[] = [
     files: paths("devtool/coder_agent/v1alpha", "stream", "tool_call", "http"),
   },
   {
+    title: "AG-UI",
+    about: "The JSON of AG-UI 1.0, as far as the server reads and writes it.",
+    names: "lowerCamelCase",
+    files: paths("devtool/ag_ui/v1alpha", "run", "message", "event"),
+  },
+  {
     title: "Conformance kit",
     about: "Conformance cases, the contract with a program under test, and reports.",
     names: "lowerCamelCase",

@@ -75,6 +75,7 @@ export const TRANSPORTS: ReadonlyMap<string, readonly string[]> = new Map([
   ["a2a-v1", ["a2a", "http", "auth"]],
   ["gemini-cli", ["a2a", "http", "auth"]],
   ["sq-eq", ["http", "auth"]],
+  ["ag-ui", ["http", "auth"]],
 ]);
 
 /** Which packages of ours and which others each package may import. */

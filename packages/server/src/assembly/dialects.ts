@@ -10,6 +10,7 @@ import { extendedCardOf } from "../transport/a2a-v1/extended-card.ts";
 import { createA2aV1 } from "../transport/a2a-v1/routes.ts";
 import { agentCard, type CardOptions } from "../transport/a2a-v03/card.ts";
 import { a2aV03Routes } from "../transport/a2a-v03/routes.ts";
+import { agUiRoutes } from "../transport/ag-ui/routes.ts";
 import { connectRoutes } from "../transport/connect/routes.ts";
 import { GeminiCliTasks } from "../transport/gemini-cli/gemini-cli-tasks.ts";
 import { geminiCliRoutes } from "../transport/gemini-cli/routes.ts";
@@ -43,8 +44,8 @@ export interface DialectOptions {
 const HEARTBEAT_MS = 15_000;
 
 /**
- * Creates the routes of all protocols: A2A 0.3 and 1.0, Gemini CLI's dialect, Connect and gRPC with Codex's queues. All of
- * them require authentication.
+ * Creates the routes of all protocols: A2A 0.3 and 1.0, Gemini CLI's dialect, AG-UI, Connect and gRPC with Codex's queues. All
+ * of them require authentication.
  */
 export function dialectRoutes(options: DialectOptions): Route[] {
   const { about, agents, a2a, baseUrl, handler, maxRequestBytes, nextId, onError, shutdown } = options;
@@ -75,12 +76,14 @@ export function dialectRoutes(options: DialectOptions): Route[] {
   });
   const ofNamedAgents = [...agents].flatMap(([agent, own]) => {
     const prefix = agentPath(agent);
-    return routesBelow(prefix, a2aV03Routes({ ...shared, ...own, agent, baseUrl: `${baseUrl}${prefix}` }));
+    const a2aV03 = a2aV03Routes({ ...shared, ...own, agent, baseUrl: `${baseUrl}${prefix}` });
+    return routesBelow(prefix, [...a2aV03, ...agUiRoutes({ ...shared, agent })]);
   });
   return [
     ...ofNamedAgents,
     ...ofDefaultAgent,
     ...geminiCliRoutes({ ...shared, geminiCli }),
+    ...agUiRoutes(shared),
     ...a2aV1.routes,
     ...connectRoutes({
       ...shared,

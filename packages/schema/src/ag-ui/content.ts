@@ -1,0 +1,87 @@
+import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
+import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import type { Message as AgUiMessage, ContentPart } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
+import { ContentPartSchema, PartSourceSchema } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
+import { type File, FileSchema, type Part, PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
+import { objectOrEmpty } from "../json.ts";
+import { decodeRfcJson } from "../rfc-json.ts";
+import { mistyped, quote, WireError } from "../wire-error.ts";
+
+/**
+ * Returns the parts of a user's message.
+ *
+ * Throws a `WireError` that names the field below `path` for content that cannot be sent to an agent.
+ */
+export function partsOfUser({ content }: AgUiMessage, path: string): Part[] {
+  const json = content ? toJson(ValueSchema, content) : "";
+  if (typeof json === "string") return json === "" ? [] : [textPart(json)];
+  if (!Array.isArray(json)) throw mistyped(`${path}.content`, json, "text or a list of parts");
+  return json.map((item, index) => {
+    const at = `${path}.content[${index}]`;
+    return partOf(decodeRfcJson(ContentPartSchema, item, at), at);
+  });
+}
+
+function textPart(value: string): Part {
+  return create(PartSchema, { content: { case: "text", value } });
+}
+
+function partOf({ type, text, source }: ContentPart, path: string): Part {
+  if (type === "text") return textPart(text);
+  if (!MEDIA.has(type))
+    throw new WireError(`${path}.type`, quote(type), `is not one of text, ${[...MEDIA].join(", ")}`);
+  if (!source) throw new WireError(`${path}.source`, "", "is missing: say where the bytes are");
+  const { type: kind, value, mimeType: mediaType } = source;
+  switch (kind) {
+    case "url":
+      return filePart({ mediaType, source: { case: "uri", value } });
+    case "data":
+      if (mediaType === "") throw new WireError(`${path}.source.mimeType`, "", "is missing: name the media type");
+      return filePart({ mediaType, source: { case: "bytes", value: bytesOf(value, `${path}.source.value`) } });
+    default:
+      throw new WireError(`${path}.source.type`, quote(kind), "is not supported: send data or url");
+  }
+}
+
+const MEDIA: ReadonlySet<string> = new Set(["image", "audio", "video", "document"]);
+
+function filePart(file: Pick<File, "mediaType" | "source">): Part {
+  return create(PartSchema, { content: { case: "file", value: create(FileSchema, file) } });
+}
+
+function bytesOf(value: string, path: string): Uint8Array {
+  try {
+    return base64Decode(value);
+  } catch (cause) {
+    throw new WireError(path, quote(value), "is not base64: encode the bytes so", { cause });
+  }
+}
+
+/**
+ * Returns the texts and files of a message as content of AG-UI: plain text if it is one text. Undefined if it has
+ * neither.
+ */
+export function contentOf(parts: readonly Part[]): Value | undefined {
+  const texts = parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : []));
+  const files = parts.flatMap(({ content }) => (content.case === "file" ? [content.value] : []));
+  if (texts.length === 0 && files.length === 0) return undefined;
+  if (files.length === 0 && texts.length === 1) return jsonValue(texts.join(""));
+  return jsonValue([...texts.map((text): JsonValue => ({ type: "text", text })), ...files.map(fileJson)]);
+}
+
+function fileJson({ mediaType, source }: File): JsonObject {
+  const [kind] = mediaType.split("/", 1);
+  const mimeType = mediaType || "application/octet-stream";
+  const where =
+    source.case === "uri"
+      ? { type: "url", value: source.value, mimeType: mediaType }
+      : { type: "data", value: base64Encode(source.value ?? new Uint8Array()), mimeType };
+  const type = kind !== undefined && MEDIA.has(kind) ? kind : "document";
+  return { type, source: objectOrEmpty(toJson(PartSourceSchema, create(PartSourceSchema, where))) };
+}
+
+/** Returns JSON as the value of a field that takes any. */
+export function jsonValue(json: JsonValue): Value {
+  return fromJson(ValueSchema, json);
+}

@@ -1,0 +1,102 @@
+import { create, type JsonObject, type MessageShape, toJson } from "@bufbuild/protobuf";
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import type { ConfirmationRequest, ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { InterruptDetailSchema, InterruptSchema } from "../gen/devtool/ag_ui/v1alpha/event_pb.ts";
+import { type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import { defined } from "../json.ts";
+import { isInterrupted } from "../task-state.ts";
+import { awaitedToolCalls, findToolCallDetail } from "../tool-call.ts";
+import { visibleText } from "../visible-text.ts";
+
+type Interrupt = MessageShape<typeof InterruptSchema>;
+
+/** Returns the JSON Schema of a tool's arguments; undefined if it is unknown. */
+export type ParametersOf = (toolName: string) => JsonObject | undefined;
+
+/** Returns what a task waits for: all calls that ask, or else the input that it needs. None if it waits for nobody. */
+export function interruptsOf(task: Task, parametersOf: ParametersOf): Interrupt[] {
+  if (!isInterrupted(task.state)) return [];
+  const calls = awaitedToolCalls(task).map((call) => callInterrupt(call, task, parametersOf));
+  return calls.length > 0 ? calls : [inputInterrupt(task)];
+}
+
+/** Returns the id of the interrupt of a call that asks. It holds the digest of what was shown. */
+export function callInterruptId(toolCallId: string, task: Task): string {
+  const { digest = new Uint8Array() } = findToolCallDetail(task, toolCallId) ?? {};
+  return `${toolCallId}:${base64Encode(digest, "url")}`;
+}
+
+/** Returns the id of the interrupt of a task that waits for a message. Each message of a user makes another one. */
+export function inputInterruptId({ id, history }: Task): string {
+  return `${id}:input:${history.length}`;
+}
+
+function callInterrupt(call: ToolCall, task: Task, parametersOf: ParametersOf): Interrupt {
+  const { toolCallId, toolName, confirmationRequest, inputParameters } = call;
+  const { reason = "", parentToolCallId, argumentsEditable = false } = findToolCallDetail(task, toolCallId) ?? {};
+  const parameters = argumentsEditable ? (parametersOf(toolName) ?? { type: "object" }) : undefined;
+  const detail = create(
+    InterruptDetailSchema,
+    defined({ confirmationRequest, arguments: inputParameters, parentToolCallId }),
+  );
+  return create(InterruptSchema, {
+    id: callInterruptId(toolCallId, task),
+    reason: "tool_call",
+    message: [effectOf(call), reason].filter((line) => line !== "").join("\n"),
+    toolCallId,
+    responseSchema: approvalSchema(confirmationRequest, parameters),
+    metadata: { devtool: toJson(InterruptDetailSchema, detail) },
+  });
+}
+
+/** What a call would do, in words: a front end may show nothing else. */
+function effectOf({ toolName, description = "", confirmationRequest }: ToolCall): string {
+  const { details } = confirmationRequest ?? {};
+  switch (details?.case) {
+    case "executeDetails":
+      return `Run: ${visibleText(details.value.command)}`;
+    case "fileEditDetails":
+      return `Change ${visibleText(details.value.filePath)}`;
+    case "mcpDetails":
+      return `Call ${details.value.toolName} of the MCP server ${details.value.serverName}`;
+    case "genericDetails":
+      return details.value.description;
+    case undefined:
+      return description || toolName;
+    default:
+      return details satisfies never;
+  }
+}
+
+function approvalSchema(request: ConfirmationRequest | undefined, parameters: JsonObject | undefined): JsonObject {
+  const options = request?.options ?? [];
+  const labels = options.map(({ id, name }) => `${id}: ${name}`).join("; ");
+  const newContent = { type: "string", description: "Content to write in place of the proposed one." };
+  const asked = "Arguments in place of those of the call: all of them. Nothing runs: the call asks again with them.";
+  return {
+    type: "object",
+    additionalProperties: false,
+    required: ["approved"],
+    properties: defined({
+      approved: { type: "boolean" },
+      option: { type: "string", enum: options.map(({ id }) => id), description: labels },
+      editedArgs: parameters && { ...parameters, description: asked },
+      newContent: request?.details.case === "fileEditDetails" ? newContent : undefined,
+    }),
+  };
+}
+
+function inputInterrupt(task: Task): Interrupt {
+  const needsSignIn = task.state === TaskState.AUTH_REQUIRED;
+  return create(InterruptSchema, {
+    id: inputInterruptId(task),
+    reason: needsSignIn ? "devtool:auth_required" : "input_required",
+    message: task.stateText || (needsSignIn ? "The agent waits for a sign-in." : "The agent waits for a message."),
+    responseSchema: {
+      type: "object",
+      additionalProperties: false,
+      required: ["text"],
+      properties: { text: { type: "string", description: "What to tell the agent." } },
+    },
+  });
+}

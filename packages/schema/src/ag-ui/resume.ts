@@ -1,0 +1,107 @@
+import { create, equals, toJson } from "@bufbuild/protobuf";
+import { base64Decode } from "@bufbuild/protobuf/wire";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { ToolCallConfirmationSchema } from "../gen/devtool/a2a/v1alpha/confirmation_pb.ts";
+import { InputPayloadSchema, type ResumeEntry } from "../gen/devtool/ag_ui/v1alpha/run_pb.ts";
+import { type Part, PartSchema, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
+import { isObject } from "../json.ts";
+import { decodeStrictJson } from "../strict-json.ts";
+import { findConfirmation, findToolCall } from "../tool-call.ts";
+import { quote, WireError } from "../wire-error.ts";
+import { approvalPart, declinePart } from "./approval.ts";
+import { inputInterruptId, interruptsOf } from "./interrupts.ts";
+
+/** What the answers of a run say. */
+export type Resumption =
+  /** The answers, as parts of a message. */
+  | { readonly case: "answers"; readonly parts: readonly Part[] }
+  /** The user does not give the input that the task waits for. */
+  | { readonly case: "cancel" }
+  /** The answers were recorded before. */
+  | { readonly case: "replay" };
+
+/**
+ * Reads the answers to the interrupts of a task. `entries` has at least one.
+ *
+ * Throws a `WireError` that names the entry for one that is malformed, given twice or for nothing in this thread, and if an
+ * open interrupt has no answer. An answer to a question that has changed is left to the server to refuse (TOOL-11).
+ */
+export function readResume(entries: readonly ResumeEntry[], task: Task): Resumption {
+  const open = new Set(interruptsOf(task, () => undefined).map(({ id }) => id));
+  const seen = new Set<string>();
+  const answers = entries.map((entry, index) => {
+    const path = `resume[${index}]`;
+    assertEntry(entry, seen, path);
+    seen.add(entry.interruptId);
+    return { entry, path, isOpen: open.has(entry.interruptId) };
+  });
+  const [first, ...others] = answers;
+  if (first && others.length === 0 && first.entry.interruptId === inputInterruptId(task) && first.isOpen) {
+    return inputOf(first.entry, first.path);
+  }
+  if (first && others.length === 0 && isRecordedInput(first.entry, task)) return { case: "replay" };
+  const parts = answers.map(({ entry, path }) => answerOf(entry, task, path));
+  if (answers.every(({ isOpen }) => !isOpen) && parts.every((part) => isRecorded(part, task)))
+    return { case: "replay" };
+  const missing = [...open].filter((id) => !seen.has(id));
+  // An answer to another question than the open one is refused by the server, which says why.
+  if (missing.length > 0 && answers.every(({ isOpen }) => isOpen)) {
+    throw new WireError("resume", "", `must answer all open interrupts: ${missing.map(quoted).join(", ")} are missing`);
+  }
+  return { case: "answers", parts };
+}
+
+function assertEntry({ interruptId, status, payload }: ResumeEntry, seen: ReadonlySet<string>, path: string): void {
+  if (interruptId === "") throw new WireError(`${path}.interruptId`, "", "is missing: name the interrupt");
+  if (seen.has(interruptId)) throw new WireError(`${path}.interruptId`, quote(interruptId), "is answered twice");
+  if (status !== "resolved" && status !== "cancelled") {
+    throw new WireError(`${path}.status`, quote(status), "is not one of resolved, cancelled");
+  }
+  if (status === "cancelled" && payload !== undefined) {
+    throw new WireError(`${path}.payload`, "", 'is set with status "cancelled": leave it out, or send "resolved"');
+  }
+}
+
+function inputOf({ status, payload }: ResumeEntry, path: string): Resumption {
+  if (status === "cancelled") return { case: "cancel" };
+  const { text } = decodeStrictJson(InputPayloadSchema, payload && toJson(ValueSchema, payload), `${path}.payload`);
+  if (text === "") throw new WireError(`${path}.payload.text`, "", "is missing: say what the agent waits for");
+  return { case: "answers", parts: [create(PartSchema, { content: { case: "text", value: text } })] };
+}
+
+function answerOf({ interruptId, status, payload }: ResumeEntry, task: Task, path: string): Part {
+  const { toolCallId, digest } = parseId(interruptId);
+  const call = findToolCall(task, toolCallId);
+  if (!call || !digest) {
+    const problem = "is not an interrupt of this thread: answer those that its last run ended with";
+    throw new WireError(`${path}.interruptId`, quote(interruptId), problem);
+  }
+  if (status === "cancelled") return declinePart(toolCallId, digest);
+  return approvalPart(call, digest, payload && toJson(ValueSchema, payload), `${path}.payload`);
+}
+
+function parseId(interruptId: string): { readonly toolCallId: string; readonly digest: Uint8Array | undefined } {
+  const at = interruptId.lastIndexOf(":");
+  const encoded = interruptId.slice(at + 1);
+  const isEncoded = at >= 0 && /^[\w-]*$/.test(encoded) && encoded.length % 4 !== 1;
+  return { toolCallId: interruptId.slice(0, at), digest: isEncoded ? base64Decode(encoded) : undefined };
+}
+
+/** Returns whether the message after a question of this task is what an answer says. */
+function isRecordedInput({ interruptId, payload }: ResumeEntry, { id, history }: Task): boolean {
+  const prefix = `${id}:input:`;
+  const answer = interruptId.startsWith(prefix) ? history[Number(interruptId.slice(prefix.length))] : undefined;
+  const json = payload && toJson(ValueSchema, payload);
+  return answer !== undefined && isObject(json) && answer.parts.some(({ content }) => content.value === json.text);
+}
+
+/** Returns whether a call was answered so before. */
+function isRecorded({ content }: Part, task: Task): boolean {
+  if (content.case !== "confirmation") return false;
+  const last = findConfirmation(task, content.value.toolCallId);
+  return last !== undefined && equals(ToolCallConfirmationSchema, last, content.value);
+}
+
+function quoted(id: string): string {
+  return JSON.stringify(id);
+}

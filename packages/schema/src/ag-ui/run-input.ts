@@ -1,0 +1,70 @@
+import { toJson } from "@bufbuild/protobuf";
+import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import {
+  type ForwardedProps,
+  ForwardedPropsSchema,
+  ResumeEntrySchema,
+  type RunAgentInput,
+  RunAgentInputSchema,
+} from "../gen/devtool/ag_ui/v1alpha/run_pb.ts";
+import { isObject, listOrEmpty } from "../json.ts";
+import { parseJson } from "../json-budget.ts";
+import { decodeRfcJson } from "../rfc-json.ts";
+import { decodeStrictJson } from "../strict-json.ts";
+import { mistyped, quote, WireError } from "../wire-error.ts";
+import { AG_UI_VERSION } from "./run-end.ts";
+
+/** Decodes the body of a run. Throws a `WireError` for what is not one. */
+export function decodeRunInput(text: string): RunAgentInput {
+  const json = parseJson(text);
+  if (!isObject(json)) throw mistyped("", json, "a JSON object");
+  const input = decodeRfcJson(RunAgentInputSchema, json);
+  if (input.threadId === "") throw new WireError("threadId", "", "is missing: choose an id for the thread");
+  if (input.runId === "") throw new WireError("runId", "", "is missing: choose an id that is new for each run");
+  // Answers decide what runs: a word that is not known is not passed over.
+  const resume = listOrEmpty(json.resume).map((item, index) =>
+    decodeStrictJson(ResumeEntrySchema, item, `resume[${index}]`),
+  );
+  return { ...input, resume };
+}
+
+/**
+ * Returns what a client sets beyond AG-UI.
+ *
+ * Throws a `WireError` for what an agent cannot be given: state, tools, other properties, another version.
+ */
+export function readForwardedProps(input: RunAgentInput): ForwardedProps {
+  const { protocolVersion, tools, state, forwardedProps } = input;
+  if (protocolVersion !== "" && !protocolVersion.startsWith("1.")) {
+    throw new WireError(
+      "protocolVersion",
+      quote(protocolVersion),
+      `is not served: this server speaks ${AG_UI_VERSION}`,
+    );
+  }
+  if (tools.length > 0) {
+    const names = tools.map(({ name }) => name).join(", ");
+    throw new WireError(
+      "tools",
+      quote(names),
+      "cannot be called: agents use their own tools and MCP servers, so leave them out, or bring an MCP server in forwardedProps.devtool.sessionSettings.mcpServers",
+    );
+  }
+  if (!isEmpty(state)) {
+    const given = quote(state && toJson(ValueSchema, state));
+    throw new WireError("state", given, "cannot be kept: agents have no state to share, so leave it out or send {}");
+  }
+  const json = forwardedProps ? (toJson(ValueSchema, forwardedProps) ?? {}) : {};
+  if (!isObject(json)) throw mistyped("forwardedProps", json, "an object");
+  const unknown = Object.keys(json).find((key) => key !== "devtool");
+  if (unknown !== undefined) {
+    throw new WireError(`forwardedProps.${unknown}`, "", "is unknown to agents: only devtool is read, so leave it out");
+  }
+  return decodeStrictJson(ForwardedPropsSchema, json.devtool ?? {}, "forwardedProps.devtool");
+}
+
+/** Clients send an empty object, or null, for a state that they do not have. */
+function isEmpty(value: Value | undefined): boolean {
+  const json = value ? toJson(ValueSchema, value) : null;
+  return json === null || (isObject(json) && Object.keys(json).length === 0);
+}

@@ -1,0 +1,105 @@
+import { create, equals } from "@bufbuild/protobuf";
+import type { AgentThought } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
+import type { ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import {
+  type Message as AgUiMessage,
+  MessageSchema as AgUiMessageSchema,
+  type ToolCall as AgUiToolCall,
+  ToolCallSchema as AgUiToolCallSchema,
+} from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
+import { type Message, Role, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
+import { isEnded, toolCallsOf } from "../tool-call.ts";
+import { contentOf, jsonValue } from "./content.ts";
+import { resultTextOf } from "./tool-result.ts";
+
+/** Returns the messages of a task as those of a thread, oldest first. Messages that wait for the agent are the last. */
+export function threadMessagesOf(task: Task): AgUiMessage[] {
+  const queued = task.queuedMessages.flatMap(({ message }) => message ?? []);
+  const stated = task.stateText === "" ? [] : [{ id: stateMessageId(task), text: task.stateText }];
+  return [
+    ...task.history.flatMap((message) => (message.role === Role.USER ? userMessages(message) : agentMessages(message))),
+    ...stated.map(({ id, text }) => create(AgUiMessageSchema, { id, role: "assistant", content: jsonValue(text) })),
+    ...queued.flatMap(userMessages),
+  ];
+}
+
+/** Returns the id of the message that explains the state of a task. */
+export function stateMessageId({ id, sequence }: Pick<Task, "id" | "sequence">): string {
+  return `${id}:state:${sequence}`;
+}
+
+/** Returns the id of a thought: the one at an index among those of its message. */
+export function thoughtId(messageId: string, index: number): string {
+  return `${messageId}:thought:${index}`;
+}
+
+/** Returns the id of the message that the result of a call is. */
+export function resultId(toolCallId: string): string {
+  return `${toolCallId}:result`;
+}
+
+/** Returns the text of a thought; empty if it has none. */
+export function thoughtText({ subject, description }: AgentThought): string {
+  return [subject, description].filter((line) => line !== "").join("\n\n");
+}
+
+/** Returns the arguments of a call as JSON text. */
+export function argumentsOf({ inputParameters = {} }: ToolCall): string {
+  return JSON.stringify(inputParameters);
+}
+
+/** A message of a user that only answers calls is not shown. */
+function userMessages({ messageId: id, parts }: Message): AgUiMessage[] {
+  const content = contentOf(parts);
+  return content ? [create(AgUiMessageSchema, { id, role: "user", content })] : [];
+}
+
+function agentMessages(message: Message): AgUiMessage[] {
+  const { messageId: id, parts } = message;
+  const text = parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
+  const toolCalls = toolCallsOf(message).map(toolCallOf);
+  const thoughts = parts.flatMap(({ content }) => (content.case === "thought" ? [thoughtText(content.value)] : []));
+  const results = toolCallsOf(message).filter(isEnded);
+  return [
+    ...thoughts.map((thought, index) =>
+      create(AgUiMessageSchema, { id: thoughtId(id, index), role: "reasoning", content: jsonValue(thought) }),
+    ),
+    ...(text === "" && toolCalls.length === 0
+      ? []
+      : [create(AgUiMessageSchema, { id, role: "assistant", toolCalls, ...(text && { content: jsonValue(text) }) })]),
+    ...results.map((call) => {
+      const { toolCallId } = call;
+      const content = jsonValue(resultTextOf(call));
+      return create(AgUiMessageSchema, { id: resultId(toolCallId), role: "tool", toolCallId, content });
+    }),
+  ];
+}
+
+function toolCallOf(call: ToolCall): AgUiToolCall {
+  const { toolCallId: id, toolName: name } = call;
+  return create(AgUiToolCallSchema, { id, type: "function", function: { name, arguments: argumentsOf(call) } });
+}
+
+/**
+ * Returns whether a client has the messages of a thread. What users said and texts of states count by their ids, and
+ * thoughts not at all: clients keep them or not.
+ */
+export function hasMessages(client: readonly AgUiMessage[], thread: readonly AgUiMessage[]): boolean {
+  const known = new Map(client.map((message) => [message.id, message]));
+  return thread.every((message) => {
+    if (message.role === "reasoning") return true;
+    const theirs = known.get(message.id);
+    if (message.role === "user" || !theirs) return theirs !== undefined;
+    const { content, toolCalls } = theirs;
+    return equals(
+      AgUiMessageSchema,
+      create(AgUiMessageSchema, { content, toolCalls: toolCalls.map(withoutArguments) }),
+      create(AgUiMessageSchema, { content: message.content, toolCalls: message.toolCalls.map(withoutArguments) }),
+    );
+  });
+}
+
+/** A user may have changed the arguments of a call after the client got them. */
+function withoutArguments({ id, function: named }: AgUiToolCall): AgUiToolCall {
+  return create(AgUiToolCallSchema, { id, function: { name: named?.name ?? "" } });
+}

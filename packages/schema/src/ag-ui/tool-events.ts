@@ -1,0 +1,70 @@
+import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
+import type { ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import {
+  ActivitySnapshotEventSchema,
+  ToolCallActivitySchema,
+  ToolCallArgsEventSchema,
+  ToolCallEndEventSchema,
+  ToolCallResultEventSchema,
+  ToolCallStartEventSchema,
+} from "../gen/devtool/ag_ui/v1alpha/event_pb.ts";
+import type { Task } from "../gen/devtool/v1alpha/task_pb.ts";
+import { defined, objectOrEmpty } from "../json.ts";
+import { findToolCallDetail, hasToolCall, isEnded, toolCallsOf } from "../tool-call.ts";
+import { jsonValue } from "./content.ts";
+import { encodeEvent } from "./encode-event.ts";
+import { argumentsOf, resultId } from "./thread-messages.ts";
+import { resultTextOf } from "./tool-result.ts";
+
+/** Encodes the tool calls of a run. A call that the thread had before is not begun again: its result follows. */
+export class ToolEvents {
+  readonly #begun: Set<string>;
+  readonly #ended: Set<string>;
+  /** The last activity of each call as JSON text: one that says the same is not sent. */
+  readonly #activities = new Map<string, string>();
+
+  /** `task` is the task as the client knows it. */
+  constructor({ history }: Task) {
+    const calls = history.flatMap(toolCallsOf);
+    this.#begun = new Set(calls.map(({ toolCallId }) => toolCallId));
+    this.#ended = new Set(calls.filter(isEnded).map(({ toolCallId }) => toolCallId));
+  }
+
+  /** Returns the events that show a call as it is now. `task` is the task with it. */
+  update(call: ToolCall, task: Task): JsonObject[] {
+    return [...this.#begin(call, task), ...this.#activity(call, task), ...this.#result(call)];
+  }
+
+  #begin(call: ToolCall, { history }: Task): JsonObject[] {
+    const { toolCallId, toolName: toolCallName } = call;
+    if (this.#begun.has(toolCallId)) return [];
+    this.#begun.add(toolCallId);
+    const parentMessageId = history.findLast((message) => hasToolCall(message, toolCallId))?.messageId ?? "";
+    return [
+      encodeEvent(ToolCallStartEventSchema, { toolCallId, toolCallName, parentMessageId }),
+      encodeEvent(ToolCallArgsEventSchema, { toolCallId, delta: argumentsOf(call) }),
+      encodeEvent(ToolCallEndEventSchema, { toolCallId }),
+    ];
+  }
+
+  #activity({ toolCallId, status, description, liveContent }: ToolCall, task: Task): JsonObject[] {
+    const { progress, parentToolCallId } = findToolCallDetail(task, toolCallId) ?? {};
+    const activity = defined({ toolCallId, status, description, liveContent, progress, parentToolCallId });
+    const content = toJson(ToolCallActivitySchema, create(ToolCallActivitySchema, activity));
+    const shown = JSON.stringify(content);
+    if (this.#activities.get(toolCallId) === shown) return [];
+    this.#activities.set(toolCallId, shown);
+    const place = { messageId: `${toolCallId}:activity`, activityType: "devtool.toolCall" };
+    return [encodeEvent(ActivitySnapshotEventSchema, { ...place, content: objectOrEmpty(content) })];
+  }
+
+  #result(call: ToolCall): JsonObject[] {
+    const { toolCallId } = call;
+    if (!isEnded(call) || this.#ended.has(toolCallId)) return [];
+    this.#ended.add(toolCallId);
+    const content = jsonValue(resultTextOf(call));
+    return [
+      encodeEvent(ToolCallResultEventSchema, { messageId: resultId(toolCallId), toolCallId, content, role: "tool" }),
+    ];
+  }
+}

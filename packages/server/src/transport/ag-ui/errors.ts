@@ -1,0 +1,72 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Code as ConnectCode } from "@connectrpc/connect";
+import { WireError } from "@devtool/schema";
+import { encodeRunError } from "@devtool/schema/ag-ui";
+import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
+import { BodyTooLarge, UnsupportedMediaType } from "../http/body.ts";
+import { type HttpResponse, send } from "../http/route.ts";
+
+const DEVTOOL = "forwardedProps.devtool";
+
+/** The fields of runs by those of the requests that they become. */
+const FIELDS: Readonly<Record<string, string>> = {
+  "message.message_id": "messages[].id",
+  "message.parts": "messages[].content",
+  task_id: "threadId",
+  context_id: "threadId",
+  tool_call_id: "resume[].interruptId",
+  shown_digest: "resume[].interruptId",
+  selected_option_id: "resume[].payload.option",
+  file_details: "resume[].payload.newContent",
+  modified_arguments: "resume[].payload.editedArgs",
+  workspace_path: `${DEVTOOL}.settings.workspace_path`,
+  mcp_servers: `${DEVTOOL}.sessionSettings.mcpServers`,
+  "session_settings.agent": `${DEVTOOL}.sessionSettings.agent`,
+  "session_settings.approval_mode": `${DEVTOOL}.sessionSettings.approvalMode`,
+  "session_settings.agent_options": `${DEVTOOL}.sessionSettings.agentOptions`,
+  session_settings: `${DEVTOOL}.sessionSettings`,
+  "message_settings.client_label": `${DEVTOOL}.messageSettings.clientLabel`,
+  "message_settings.turn": `${DEVTOOL}.messageSettings.turn`,
+};
+
+/**
+ * Returns the event that ends a run with an error, in the words of AG-UI. An error that is not the client's fault goes to
+ * `onError` too.
+ */
+export function errorEvent(reason: unknown, onError: (reason: unknown) => void): JsonObject {
+  if (reason instanceof WireError) return encodeRunError(reason.message, wordOf(Code.InvalidArgument));
+  const { code, message } = DevtoolError.from(inClientsWords(reason));
+  if (code === Code.Internal) onError(reason);
+  return encodeRunError(message, wordOf(code));
+}
+
+/** Returns an error with the fields of runs in place of those of other requests, also for what is below a field. */
+function inClientsWords(reason: unknown): unknown {
+  const { field = "" } = (reason instanceof DevtoolError && reason.details) || {};
+  const above = Object.keys(FIELDS).find((name) => field.startsWith(`${name}.`) || field.startsWith(`${name}[`)) ?? "";
+  const below = above === "" ? {} : { [field]: `${FIELDS[above]}${field.slice(above.length)}` };
+  return withFieldNames(reason, { ...FIELDS, ...below });
+}
+
+/** Returns a code as Connect writes it: `invalid_argument`. */
+function wordOf(code: Code): string {
+  return ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
+}
+
+/** An error with an HTTP status that no `Code` maps to: the request begins no run. */
+export class NotAcceptable extends DevtoolError {}
+
+/** Answers a request that begins no run, with a status of HTTP. Rethrows what is not the client's fault. */
+export function sendRefusal(response: HttpResponse, reason: unknown): void {
+  if (response.destroyed || response.headersSent) return;
+  const status = statusOf(reason);
+  if (status === undefined || !(reason instanceof Error)) throw reason;
+  send(response, status, { body: JSON.stringify({ error: reason.message }) });
+}
+
+function statusOf(reason: unknown): number | undefined {
+  if (reason instanceof BodyTooLarge) return 413;
+  if (reason instanceof UnsupportedMediaType) return 415;
+  if (reason instanceof NotAcceptable) return 406;
+  return reason instanceof WireError ? 400 : undefined;
+}

@@ -1,0 +1,133 @@
+import { create, isMessage, type JsonObject } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
+import {
+  CancelTaskRequestSchema,
+  emptyTask,
+  endsExchange,
+  isInterrupted,
+  isTerminal,
+  SubscribeTaskRequestSchema,
+  type Task,
+  type TaskEvent,
+  TaskEventSchema,
+} from "@devtool/schema";
+import {
+  encodeMessagesSnapshot,
+  encodeRunEnd,
+  encodeRunStarted,
+  hasMessages,
+  type RunAgentInput,
+  RunEvents,
+  readForwardedProps,
+  threadMessagesOf,
+} from "@devtool/schema/ag-ui";
+import { invalid } from "../../errors.ts";
+import type { Frame } from "../http/answer.ts";
+import { errorEvent } from "./errors.ts";
+import type { AgUiRoutesOptions } from "./options.ts";
+import { readSaying, type Saying } from "./saying.ts";
+import { findThread, readTask } from "./thread.ts";
+
+/** A run, and what carries it out. */
+export interface RequestedRun extends AgUiRoutesOptions {
+  readonly input: RunAgentInput;
+
+  /** The context of all calls that the run makes, so that they count as one stream. */
+  readonly context: HandlerContext;
+}
+
+/**
+ * Yields the events of a run: from its beginning to the moment when its thread rests.
+ *
+ * A failure ends it with an event that says so, unless the client is gone or the server stops.
+ */
+export async function* runFrames(run: RequestedRun): AsyncIterable<Frame> {
+  const { input, context, onError } = run;
+  yield frameOf(encodeRunStarted(input));
+  try {
+    using _stream = run.handler.streams.enter(context);
+    yield* carryOut(run);
+  } catch (reason) {
+    context.signal.throwIfAborted();
+    yield frameOf(errorEvent(reason, onError));
+  }
+}
+
+async function* carryOut(run: RequestedRun): AsyncIterable<Frame> {
+  const { input, handler, context } = run;
+  const props = readForwardedProps(input);
+  const before = await findThread(handler, input.threadId, context);
+  const saying = readSaying(input, props, before);
+  switch (saying.case) {
+    case "send": {
+      const { task } = await handler.tasks.sendMessage(saying.request, context);
+      yield* follow(run, task?.id === before.id ? before : emptyTask(), task?.id ?? "", saying);
+      return;
+    }
+    case "cancel":
+      await handler.tasks.cancelTask(create(CancelTaskRequestSchema, { taskId: before.id }), context);
+      yield* follow(run, await readTask(handler, before.id, context), before.id, saying);
+      return;
+    case "show":
+      yield* follow(run, before, before.id, saying);
+      return;
+    default:
+      saying satisfies never;
+  }
+}
+
+/** Yields what happens in a task after a moment until it rests, and the end of the run. */
+async function* follow(run: RequestedRun, before: Task, taskId: string, saying: Saying): AsyncIterable<Frame> {
+  if (taskId === "") throw invalid("messages", "", "say nothing new: end them with a message of the user");
+  const ownMessageId = saying.case === "send" ? (saying.request.message?.messageId ?? "") : "";
+  const thread = threadMessagesOf(before);
+  if (!hasMessages(run.input.messages, thread)) {
+    const own = run.input.messages.filter(({ id }) => id === ownMessageId);
+    yield frameOf(encodeMessagesSnapshot([...thread, ...own]));
+  }
+  const events = new RunEvents(before, ownMessageId);
+  if (saying.case === "send" || !isAtRest(before)) {
+    for await (const event of read(run, taskId, before.sequence)) {
+      for (const shown of events.receive(event)) yield frameOf(shown);
+      if (endsExchange(event) && hasSent(events.task, ownMessageId)) break;
+    }
+  }
+  const parameters = await parametersOf(run, events.task);
+  for (const shown of encodeRunEnd(run.input, events, (tool) => parameters.get(tool))) yield frameOf(shown);
+}
+
+function isAtRest({ state }: Task): boolean {
+  return isTerminal(state) || isInterrupted(state);
+}
+
+/** Whether a task has the message of the run, if the run sends one: what ended before it belongs to others. */
+function hasSent({ history, queuedMessages }: Task, ownMessageId: string): boolean {
+  if (ownMessageId === "") return true;
+  const messages = [...history, ...queuedMessages.flatMap(({ message }) => message ?? [])];
+  return messages.some(({ messageId }) => messageId === ownMessageId);
+}
+
+async function* read({ handler, context }: RequestedRun, taskId: string, after: bigint): AsyncIterable<TaskEvent> {
+  const request = create(SubscribeTaskRequestSchema, { taskId, afterSequence: after });
+  for await (const { event } of handler.tasks.subscribeTask(request, context)) {
+    if (event) yield isMessage(event, TaskEventSchema) ? event : create(TaskEventSchema, event);
+  }
+}
+
+/** Returns the schemas of the arguments of tools, by their names, if a question takes changed arguments. */
+async function parametersOf({ handler, context, onError }: RequestedRun, task: Task): Promise<Map<string, JsonObject>> {
+  const isEditable = task.history.some(({ parts }) => parts.some((part) => part.toolCallDetail?.argumentsEditable));
+  if (!isInterrupted(task.state) || !isEditable) return new Map();
+  try {
+    const { tools } = await handler.offers(task.id, context);
+    return new Map(tools.map(({ name, parameters = { type: "object" } }) => [name, parameters]));
+  } catch (reason) {
+    // The question can be answered without them.
+    onError(reason);
+    return new Map();
+  }
+}
+
+function frameOf(event: JsonObject): Frame {
+  return { result: JSON.stringify(event) };
+}

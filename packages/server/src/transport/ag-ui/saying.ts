@@ -1,0 +1,87 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  awaitedToolCalls,
+  type Part,
+  type SendMessageRequest,
+  SendMessageRequestSchema,
+  type Task,
+} from "@devtool/schema";
+import { type ForwardedProps, newMessageOf, type RunAgentInput, readResume } from "@devtool/schema/ag-ui";
+import { Code, DevtoolError, invalid, quoted } from "../../errors.ts";
+
+/** What a run says to its thread. */
+export type Saying =
+  /** A message, or answers. */
+  | { readonly case: "send"; readonly request: SendMessageRequest }
+  /** The agent shall stop. */
+  | { readonly case: "cancel" }
+  /** Nothing new: the run shows the thread until it rests. */
+  | { readonly case: "show" };
+
+/**
+ * Returns what a run says. `task` is the task of its thread; an empty one for a new thread.
+ *
+ * Throws a `WireError` or a `DevtoolError` for what is malformed, and for a new message while calls wait for answers.
+ */
+export function readSaying(input: RunAgentInput, props: ForwardedProps, task: Task): Saying {
+  const { threadId, runId, resume } = input;
+  const said = newMessageOf(input, task);
+  if (props.cancel) {
+    if (said || resume.length > 0) {
+      throw invalid("forwardedProps.devtool.cancel", "", "does not go with a message or answers", "send it alone");
+    }
+    if (task.id === "") throw noThread(threadId);
+    return { case: "cancel" };
+  }
+  if (resume.length === 0) {
+    if (!said) return { case: "show" };
+    assertAsksNothing(threadId, task);
+    return { case: "send", request: requestOf(input, props, task, said) };
+  }
+  if (task.id === "") throw noThread(threadId);
+  // The same request again: its answers were recorded under the id of the run.
+  if (task.history.some(({ messageId }) => messageId === runId)) return { case: "show" };
+  const resumption = readResume(resume, task);
+  if (resumption.case === "answers") {
+    const { messageId, parts } = said ?? { messageId: runId, parts: [] };
+    const answers = { messageId, parts: [...resumption.parts, ...parts] };
+    return { case: "send", request: requestOf(input, props, task, answers) };
+  }
+  if (said) throw invalid("messages", "", "have a message that goes with no answer", "send it in a run of its own");
+  return { case: resumption.case === "cancel" ? "cancel" : "show" };
+}
+
+function requestOf(
+  { threadId }: RunAgentInput,
+  { settings, sessionSettings, messageSettings }: ForwardedProps,
+  task: Task,
+  { messageId, parts }: { readonly messageId: string; readonly parts: readonly Part[] },
+): SendMessageRequest {
+  // A slash command, or an agent that answers with a message alone, takes no other message.
+  const takesMessages = task.id !== "" && !task.command && !task.replyOnly;
+  return create(SendMessageRequestSchema, {
+    message: { messageId, parts: [...parts], referenceTaskIds: takesMessages || task.id === "" ? [] : [task.id] },
+    taskId: takesMessages ? task.id : "",
+    contextId: threadId,
+    settings,
+    sessionSettings,
+    messageSettings,
+    returnImmediately: true,
+  });
+}
+
+/** Throws for a thread whose calls wait for answers: AG-UI takes nothing else first. */
+function assertAsksNothing(threadId: string, task: Task): void {
+  const calls = awaitedToolCalls(task).map(({ toolCallId }) => quoted(toolCallId));
+  if (calls.length === 0) return;
+  throw new DevtoolError(
+    `thread ${quoted(threadId)} waits for answers about tool call ${calls.join(", ")}`,
+    Code.FailedPrecondition,
+    { remedy: "answer its interrupts in resume, or send a run without a new message to see them" },
+  );
+}
+
+function noThread(threadId: string): DevtoolError {
+  const remedy = "begin it with a message of the user";
+  return new DevtoolError(`thread ${quoted(threadId)} does not exist`, Code.NotFound, { remedy });
+}
