@@ -17,7 +17,7 @@ function describeError(value: unknown): ApiError {
   return { message: stringOrEmpty(message) || kinds.find((kind) => kind !== "") || "", lastingRemedy };
 }
 
-/** The statuses that stand for the errors that come in place of a piece. */
+/** The HTTP statuses of errors that arrive in a stream, in place of a piece of the answer, by their code or type. */
 const STATUSES: readonly (readonly [pattern: RegExp, status: number])[] = [
   [/rate_limit|insufficient_quota|too_many_requests/, 429],
   [/overloaded|server_error|internal|unavailable|timeout/, 500],

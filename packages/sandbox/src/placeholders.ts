@@ -17,8 +17,13 @@ export interface Held {
   readonly links: readonly GuardedLink[];
 }
 
+/** How often, and after how many milliseconds each, the removal of placeholders that are still mounted is tried again. */
+const RETRIES = 20;
+const RETRY_MS = 100;
+
 /** Makes the placeholders that commands need, and removes each when the last command that needs it has ended. */
 export class Placeholders {
+  /** The number of commands that need each placeholder, by its path. */
   readonly #holders = new Map<string, number>();
 
   /**
@@ -62,9 +67,6 @@ export class Placeholders {
     if (retries > 0) setTimeout(() => this.#removeUnused(kept, retries - 1), RETRY_MS).unref();
   }
 }
-
-const RETRY_MS = 100;
-const RETRIES = 20;
 
 /** Puts back a link that a command replaced. What is in its place is renamed to `<name>.replaced-1`, which nothing reads. */
 function restoreLink({ path, target }: GuardedLink): void {

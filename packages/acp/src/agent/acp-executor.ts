@@ -1,5 +1,5 @@
 import type { ContentBlock, StopReason } from "@agentclientprotocol/sdk";
-import { ApprovalMode, type Task, TaskState, type ToolCallConfirmation } from "@devtool/schema";
+import { ApprovalMode, OPTION_CANCEL, type Task, TaskState, type ToolCallConfirmation } from "@devtool/schema";
 import { type AgentEvent, type AgentExecutor, Code, DevtoolError, quoted, type Turn } from "@devtool/server/agent";
 import type { AcpAgentOptions } from "./acp-agent-options.ts";
 import type { AcpSession } from "./acp-session.ts";
@@ -11,12 +11,12 @@ import { notice } from "./update-events.ts";
 /** The prompt with which the agent continues a turn that was interrupted. */
 const CONTINUE = "Continue with what you were doing: you were interrupted before you had finished.";
 
-/** The sessions of one agent. */
+/** The sessions of one agent, as its executors use them. */
 export interface SessionPool {
   readonly options: AcpAgentOptions;
   /** Returns the running session of a turn's conversation, or opens it: the one that the log names, or a new one. */
   enter(turn: Pick<Turn, "task" | "sessionFence">, signal: AbortSignal): Promise<AcpSession>;
-  /** The session of a conversation rests. */
+  /** Marks the session of a conversation as idle. */
   leave(task: Task): Promise<void>;
   /** The model of a conversation that runs; empty when it is not known. */
   modelOf(task: Task): string;
@@ -28,6 +28,8 @@ export interface SessionPool {
 export class AcpExecutor implements AgentExecutor {
   readonly keepsSession = true;
   readonly #host: SessionPool;
+  /** The kinds of updates of which the operator was told that they are not shown. */
+  readonly #unknown = new Set<string>();
 
   constructor(host: SessionPool) {
     this.#host = host;
@@ -53,7 +55,7 @@ export class AcpExecutor implements AgentExecutor {
   async *#work(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
     let isContinued = turn.news.message === undefined && turn.news.restarted;
     let declined: readonly ToolCallConfirmation[] = turn.news.answers.filter(
-      ({ selectedOptionId }) => selectedOptionId === "cancel",
+      ({ selectedOptionId }) => selectedOptionId === OPTION_CANCEL,
     );
     for (let restarts = 0; ; ) {
       const session = await this.#host.enter(turn, signal);
@@ -65,6 +67,7 @@ export class AcpExecutor implements AgentExecutor {
       const end = yield* this.#run(prompt, blocks, session, signal);
       if (!session.connection.ended.aborted || end.case === "stopped")
         return yield* finish(end, this.#host.options.name);
+      // Nobody knows how far such a call got, so the agent must not make it again unasked.
       const hasLostCall = turn.task.history
         .at(-1)
         ?.parts.some(
@@ -103,7 +106,7 @@ export class AcpExecutor implements AgentExecutor {
     }
   }
 
-  /** Records the session, and sets what the operator and the session want of it. */
+  /** Records the id of the session, and sets the mode, the options and the model that the operator and the client ask for. */
   async *#begin(turn: Turn, session: AcpSession, signal: AbortSignal): AsyncGenerator<AgentEvent> {
     const known = turn.task.agentSessionId;
     if (session.id !== known) yield { case: "session", value: session.id };
@@ -139,8 +142,6 @@ export class AcpExecutor implements AgentExecutor {
     const accepts = session.connection.initialized.agentCapabilities?.promptCapabilities ?? {};
     return prompt ? promptBlocks(prompt, this.#host.options.name, accepts) : [text(CONTINUE)];
   }
-
-  readonly #unknown = new Set<string>();
 
   #noteUnknown(kind: string): void {
     if (this.#unknown.size > 16 || this.#unknown.has(kind)) return;

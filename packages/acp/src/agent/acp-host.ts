@@ -24,7 +24,7 @@ const COMMANDS_MS = 1000;
 /** The maximum number of workspaces whose slash commands are kept. */
 const MAX_WORKSPACES = 256;
 
-/** The sessions of one agent: one process for each conversation that works, and for a few that rest. */
+/** The sessions of one agent: one process for each conversation that works, and for a few idle ones. */
 export class AcpHost implements OpenAgent, SessionPool {
   readonly commands: AgentCommands;
   readonly options: AcpAgentOptions;
@@ -103,7 +103,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     throw new DevtoolError("the server stops", Code.Unavailable);
   }
 
-  /** The session of a conversation rests. Ends those that have rested longest, beyond the limit. */
+  /** Marks the session of a conversation as idle, and ends those that have been idle longest, beyond `limits.maxIdle`. */
   async leave(task: Task): Promise<void> {
     const key = keyOf(task);
     this.#busy.delete(key);
@@ -111,10 +111,10 @@ export class AcpHost implements OpenAgent, SessionPool {
     if (!session) return;
     this.#sessions.delete(key);
     if (!session.connection.ended.aborted) this.#sessions.set(key, session);
-    const resting = [...this.#sessions].filter(([one]) => !this.#busy.has(one));
-    for (const [one, idle] of resting.slice(0, Math.max(0, resting.length - this.limits.maxIdle))) {
+    const idle = [...this.#sessions].filter(([one]) => !this.#busy.has(one));
+    for (const [one, longest] of idle.slice(0, Math.max(0, idle.length - this.limits.maxIdle))) {
       this.#sessions.delete(one);
-      await idle[Symbol.asyncDispose]();
+      await longest[Symbol.asyncDispose]();
     }
   }
 
@@ -139,7 +139,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     }
     return AcpSession.open(
       {
-        ...this.#place({ workspacePath, principal: task.principal }),
+        ...this.#optionsIn({ workspacePath, principal: task.principal }),
         sessionId: task.agentSessionId,
         mcpServers: ({ initialized }) =>
           acpMcpServers(mcpServers, name, initialized.agentCapabilities?.mcpCapabilities ?? {}),
@@ -148,7 +148,8 @@ export class AcpHost implements OpenAgent, SessionPool {
     );
   }
 
-  #place(place: CommandPlace) {
+  /** Returns the options that all sessions in a workspace share. */
+  #optionsIn(place: CommandPlace) {
     const { workspacePath } = place;
     if (workspacePath === "")
       throw new DevtoolError(`agent ${quoted(this.options.name)} needs a workspace`, Code.FailedPrecondition, {
@@ -179,7 +180,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     const known = this.#commands.get(key);
     if (known || where.workspacePath === "") return known ?? [];
     const listed = Promise.withResolvers<void>();
-    const place = this.#place(where);
+    const place = this.#optionsIn(where);
     const onCommands = (update: JsonObject): void => {
       place.onCommands(update);
       listed.resolve();

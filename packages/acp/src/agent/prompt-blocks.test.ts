@@ -1,4 +1,5 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, fromJson, type MessageInitShape } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { FileSchema, MessageSchema, type PartSchema } from "@devtool/schema";
 import { Code } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
@@ -22,6 +23,17 @@ describe("a message of the user, as a prompt", () => {
     expect(blocks(NONE, { content: { case: "text", value: "a" } }, { content: { case: "text", value: "b" } })).toEqual([
       { type: "text", text: "a" },
       { type: "text", text: "b" },
+    ]);
+  });
+
+  it("has data as its JSON, whatever its kind", () => {
+    const list = fromJson(ValueSchema, ["a", 1, null]);
+    const data = { a: { b: [true] } };
+    expect(
+      blocks(NONE, { content: { case: "data", value: data } }, { content: { case: "dataValue", value: list } }),
+    ).toEqual([
+      { type: "text", text: '{"a":{"b":[true]}}' },
+      { type: "text", text: '["a",1,null]' },
     ]);
   });
 

@@ -1,4 +1,6 @@
 import type { ContentBlock, PromptCapabilities } from "@agentclientprotocol/sdk";
+import { toJsonString } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { ExecuteSlashCommandRequest, File, Message } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 
@@ -16,8 +18,9 @@ export function promptBlocks({ parts }: Message, agent: string, accepts: PromptC
       case "file":
         return [fileBlock(content.value, agent, accepts)];
       case "data":
-      case "dataValue":
         return [text(JSON.stringify(content.value))];
+      case "dataValue":
+        return [text(toJsonString(ValueSchema, content.value))];
       // Answers, and what only agents send.
       case "confirmation":
       case "thought":

@@ -54,7 +54,7 @@ export class UpdateEvents {
         return yield notice(`The agent is in mode ${JSON.stringify(stringOrEmpty(update.currentModeId))}.`);
       case "compaction_update":
         return yield* compaction(update);
-      // Ours, state of the session that is not shown, and the text of a summary that only the agent needs.
+      // Not shown: our own messages, the state of the session, and the text of a summary, which only the agent needs.
       case "user_message_chunk":
       case "available_commands_update":
       case "config_option_update":
@@ -92,7 +92,7 @@ export class UpdateEvents {
     yield* calls(this.#book.withStatus(id, stringOrEmpty(update.status)));
   }
 
-  /** ACP says how full the context is, the log what each step added, too. */
+  /** ACP reports how full the context is; the log records what each step added, too. */
   *#usage({ used, size }: JsonObject): Generator<AgentEvent> {
     if (!isCount(used)) return;
     const added = used - (this.#usedTokens ?? 0);
