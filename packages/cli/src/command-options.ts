@@ -64,3 +64,9 @@ export function positiveNumber(text: string): number {
   if (Number.isInteger(number) && number > 0) return number;
   throw new InvalidArgumentError("write a whole number above 0.");
 }
+
+/** Returns the option that names images, which may be given several times. */
+export function imageOption(): Option {
+  const add = (path: string, before: readonly string[] = []): readonly string[] => [...before, path];
+  return new Option("--image <file>", "send an image with the prompt; may be given several times").argParser(add);
+}

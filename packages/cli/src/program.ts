@@ -4,6 +4,7 @@ import {
   DATA_DIRECTORY,
   type Done,
   EXIT_CODES,
+  imageOption,
   JSON_EVENTS,
   positiveNumber,
   withApproval,
@@ -63,6 +64,7 @@ function addRun(program: Command, io: Io, done: Done): void {
       'Give an agent a task and follow it to its end; without a prompt, or with "-", it is read from standard input',
     )
     .option("--prompt-file <file>", "read the prompt from a file")
+    .addOption(imageOption())
     .option("--workspace <dir>", "directory to work in (default: current directory; with --url or --task the server's)")
     .option("--task <id>", `continue a task: ${TASK_ID}`)
     .option("--output-last-message <file>", "write what the agent said last to a file")

@@ -74,6 +74,12 @@ export {
   ListAgentsResponseSchema,
   type ListedAgent,
   ListedAgentSchema,
+  type ListedModel,
+  ListedModelSchema,
+  type ListModelsRequest,
+  ListModelsRequestSchema,
+  type ListModelsResponse,
+  ListModelsResponseSchema,
 } from "./gen/devtool/v1alpha/agent_list_service_pb.ts";
 export { AuditAction, type AuditRecord, AuditRecordSchema, AuditService } from "./gen/devtool/v1alpha/audit_pb.ts";
 export {

@@ -1,7 +1,7 @@
 import type { Address } from "../address.ts";
 import { approvalModeName } from "../approval-mode.ts";
 import type { ChatTasks } from "./chat-tasks.ts";
-import { gitBranch, type Status } from "./status-line.ts";
+import { contextLeftOf, gitBranch, type Status } from "./status-line.ts";
 
 /** What the status line of a chat says. */
 export class ChatStatus {
@@ -30,6 +30,7 @@ export class ChatStatus {
       workspace: workspace ?? "",
       branch: this.#branch,
       sentTokens: current.task.usage?.inputTokens ?? 0n,
+      contextLeft: contextLeftOf(this.#tasks.conversation.view.snapshot().task.usage),
     };
   }
 

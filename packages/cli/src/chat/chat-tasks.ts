@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type AnswerChanges,
   createTaskView,
@@ -11,6 +12,7 @@ import {
   CommandExecutionStatus,
   isInterrupted,
   isTerminal,
+  type ListedModel,
   MessageDelivery,
   MessageSettingsSchema,
   type Part,
@@ -147,6 +149,17 @@ export class ChatTasks {
     const where = this.#contextId === "" ? this.#settings() : { contextId: this.#contextId };
     const listed = await this.#options.client.commands.getAllSlashCommands(where, { signal }).catch(() => undefined);
     this.commands = listed?.commands ?? [];
+  }
+
+  /** Lists the models that messages can choose. A server that cannot list them has none. Throws why its agent cannot. */
+  async listModels(signal: AbortSignal): Promise<readonly ListedModel[]> {
+    const agent = this.conversation.view.snapshot().task.sessionSettings?.agent ?? "";
+    try {
+      return (await this.#options.client.agents.listModels({ agent }, { signal })).models;
+    } catch (reason) {
+      if (ConnectError.from(reason).code === Code.Unimplemented) return [];
+      throw reason;
+    }
   }
 
   /** Forgets the command that ran, if it has ended. */

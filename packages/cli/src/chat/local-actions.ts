@@ -3,11 +3,13 @@ import type { DevtoolClient } from "@devtool/client";
 import { stricterMode } from "@devtool/coding-agent/operator";
 import { ApprovalMode } from "@devtool/schema";
 import { APPROVAL_MODES, approvalModeName, approvalModeOf, assertNarrower } from "../approval-mode.ts";
+import { visibleName } from "../render/style.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
 import type { Chat } from "./chat.ts";
 import { copySequence, lastWords, markdownOf, writeNewFile } from "./chat-export.ts";
 import { helpLines, type LocalLine } from "./local-command.ts";
 import { SessionPicker } from "./session-picker.ts";
+import { shortCount } from "./status-line.ts";
 
 /** What the commands of the terminal need beside the chat. */
 export interface LocalActions {
@@ -26,10 +28,9 @@ export async function runLocal(chat: Chat, { name, argument }: LocalLine, action
   const { tasks } = chat;
   switch (name) {
     case "model":
-      if (argument !== "") tasks.model = argument;
-      return chat.printout.tell(
-        `model: ${tasks.model || tasks.conversation.view.snapshot().task.model || "the server's"}`,
-      );
+      if (argument === "") return listModels(chat);
+      tasks.model = argument;
+      return chat.printout.tell(`model: ${argument}`);
     case "mode":
       if (argument !== "") setMode(chat, argument, actions);
       return chat.printout.tell(`mode: ${approvalModeName(tasks.modeNow)}`);
@@ -70,6 +71,21 @@ export function nextMode({ tasks }: Chat, operator: ApprovalMode | undefined): v
   tasks.mode = allowed[(at + 1) % allowed.length];
 }
 
+/** Tells the model of the next messages, and those that it could be. */
+async function listModels({ tasks, printout }: Chat): Promise<void> {
+  const now = tasks.model || tasks.conversation.view.snapshot().task.model;
+  printout.tell(`model: ${now || "the server's"}`);
+  const models = await tasks.listModels(AbortSignal.timeout(MODELS_TIMEOUT_MS));
+  const width = Math.max(0, ...models.slice(0, MAX_MODELS).map(({ name }) => name.length));
+  const lines = models.slice(0, MAX_MODELS).map(({ name, displayName, contextWindowTokens: size }) => {
+    const more = [displayName, size > 0n ? `${shortCount(size)} tokens` : ""].filter((part) => part !== "");
+    return visibleName(`${name === now ? "❯" : " "} ${name.padEnd(width)}  ${more.join(" · ")}`).trimEnd();
+  });
+  const rest = models.length - lines.length;
+  if (lines.length > 0)
+    printout.tellLines(rest > 0 ? [...lines, `  … ${rest} more: Tab completes their names`] : lines);
+}
+
 function setMode({ tasks }: Chat, name: string, { operatorMode }: LocalActions): void {
   const mode = approvalModeOf(name.replace("_", "-"));
   assertNarrower(mode, operatorMode);
@@ -99,5 +115,11 @@ async function exportTo(chat: Chat, argument: string): Promise<void> {
   await writeNewFile(path, markdownOf(snapshot));
   chat.printout.tell(`exported to ${path}`);
 }
+
+/** Maximum number of models that are shown. */
+const MAX_MODELS = 30;
+
+/** Time in milliseconds within which the server must list the models. */
+const MODELS_TIMEOUT_MS = 30_000;
 
 const NEVER: AbortSignal = new AbortController().signal;

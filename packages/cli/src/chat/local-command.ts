@@ -3,7 +3,7 @@ export type LocalCommand = (typeof LOCAL_COMMANDS)[number]["name"];
 
 /** The commands of the terminal, as `/help` lists them. */
 export const LOCAL_COMMANDS = [
-  { name: "model", argument: "[name]", what: "shows or changes the model of the next messages" },
+  { name: "model", argument: "[name]", what: "lists the models, or changes that of the next messages" },
   { name: "mode", argument: "[name]", what: "shows or changes the approval mode: default, plan, auto-edit, yolo" },
   { name: "new", argument: "", what: "begins a new conversation" },
   { name: "clear", argument: "", what: "clears the screen and begins a new conversation" },
@@ -38,7 +38,7 @@ const KEYS = [
   ["Esc, Ctrl-C", "interrupts the agent; Ctrl-C empties the line first, and leaves between turns"],
   ["Up, Down", "earlier messages; Up takes a queued message back"],
   ["Ctrl-R", "searches earlier messages"],
-  ["Tab", "completes /commands and @files"],
+  ["Tab", "completes /commands, names of models and modes, and @files"],
   ["Shift-Tab", "changes the approval mode"],
   ["Ctrl-O", "shows in full what was folded"],
   ["Ctrl-G", "opens the message in $EDITOR"],

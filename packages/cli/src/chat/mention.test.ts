@@ -16,6 +16,9 @@ describe("the files that a message mentions", () => {
     await writeFile(join(root, "src/main.ts"), "code");
     await writeFile(join(root, ".env"), "key");
     await writeFile(join(root, "big.txt"), "x".repeat(300 * 1024));
+    await writeFile(join(root, "big.png"), Buffer.alloc(3 * 1024 * 1024));
+    await writeFile(join(root, "half.png"), Buffer.alloc(1.5 * 1024 * 1024));
+    await writeFile(join(root, "other.png"), Buffer.alloc(1.5 * 1024 * 1024));
     await writeFile(join(root, "data.bin"), Buffer.from([1, 0, 2]));
   });
   afterAll(() => rm(base, { recursive: true }));
@@ -44,9 +47,19 @@ describe("the files that a message mentions", () => {
     expect(problems).toEqual([]);
   });
 
+  it("are not read when they are too much together", async () => {
+    const { parts, problems } = await readMentions("see @half.png @other.png @src/main.ts", root);
+    expect(parts.map(({ content, fileName }) => [content.case, fileName])).toEqual([
+      ["file", ""],
+      ["text", "src/main.ts"],
+    ]);
+    expect(problems).toEqual(['"other.png" is too much with the files before it, the limit is 2621440 bytes in all']);
+  });
+
   it.each([
     ["../secret.txt", "is outside the workspace"],
     ["link.txt", "is outside the workspace"],
+    ["big.png", "has 3145728 bytes, the limit is 2621440"],
     ["big.txt", "has 307200 bytes, the limit is 262144"],
     ["data.bin", "is neither text nor an image"],
   ])("are not read when they should not be: %s", async (path, problem) => {

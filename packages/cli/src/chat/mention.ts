@@ -1,20 +1,10 @@
-import { readdir, readFile, realpath, stat } from "node:fs/promises";
-import { basename, dirname, extname, isAbsolute, join, relative } from "node:path";
-import { create } from "@bufbuild/protobuf";
-import { type Part, PartSchema } from "@devtool/schema";
+import { readdir, realpath, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, relative } from "node:path";
+import type { Part } from "@devtool/schema";
+import { attachedBytes, MAX_ATTACHED_BYTES, readAttachment } from "../attachment.ts";
 
 /** Maximum number of files that are offered at once. */
 const MAX_OFFERED = 50;
-/** Maximum size of an attached file in bytes. */
-const MAX_ATTACHED = { text: 256 * 1024, image: 5 * 1024 * 1024 } as const;
-
-const IMAGES: ReadonlyMap<string, string> = new Map([
-  [".png", "image/png"],
-  [".jpg", "image/jpeg"],
-  [".jpeg", "image/jpeg"],
-  [".gif", "image/gif"],
-  [".webp", "image/webp"],
-]);
 
 /** Returns the path behind the `@` that the cursor stands at the end of; undefined when there is none. */
 export function mentionBefore(text: string): string | undefined {
@@ -46,15 +36,26 @@ export interface Attachments {
 /**
  * Reads the files that a text mentions as `@path`, relative to a directory. What is not the path of a file is text.
  *
- * Files outside the directory, also behind a link, are not attached, nor are files that are too large.
+ * Files outside the directory, also behind a link, are not attached, nor are files that are too large, alone or with those before them.
  */
 export async function readMentions(text: string, root: string): Promise<Attachments> {
   const paths = new Set([...text.matchAll(/(?<=^|\s)@(\S+)/g)].map(([, path = ""]) => path));
-  const read = await Promise.all([...paths].map((path) => readMention(root, path)));
-  return {
-    parts: read.flatMap((found) => (found !== undefined && typeof found !== "string" ? [found] : [])),
-    problems: read.flatMap((found) => (typeof found === "string" ? [found] : [])),
-  };
+  const parts: Part[] = [];
+  const problems: string[] = [];
+  let free = MAX_ATTACHED_BYTES;
+  for (const path of paths) {
+    const read = await readMention(root, path);
+    if (read === undefined) continue;
+    if (typeof read === "string") {
+      problems.push(read);
+    } else if (attachedBytes(read) > free) {
+      problems.push(`"${path}" is too much with the files before it, the limit is ${MAX_ATTACHED_BYTES} bytes in all`);
+    } else {
+      parts.push(read);
+      free -= attachedBytes(read);
+    }
+  }
+  return { parts, problems };
 }
 
 /** Returns the part of a file, or why it was not attached; undefined when there is no such file. */
@@ -68,16 +69,8 @@ async function readMention(root: string, path: string): Promise<Part | string | 
   if (!stats.isFile()) return undefined;
   const place = await placeInside(root, path);
   if (place === undefined) return `"${path}" is outside the workspace: it was not attached`;
-  const mediaType = IMAGES.get(extname(path).toLowerCase());
-  const limit = mediaType === undefined ? MAX_ATTACHED.text : MAX_ATTACHED.image;
-  if (stats.size > limit) return `"${path}" has ${stats.size} bytes, the limit is ${limit}: it was not attached`;
-  const bytes = await readFile(place);
-  if (mediaType !== undefined) {
-    const file = { name: path, mediaType, source: { case: "bytes" as const, value: new Uint8Array(bytes) } };
-    return create(PartSchema, { content: { case: "file", value: file } });
-  }
-  if (bytes.includes(0)) return `"${path}" is neither text nor an image: it was not attached`;
-  return create(PartSchema, { content: { case: "text", value: bytes.toString("utf8") }, fileName: path });
+  const read = await readAttachment(place, path);
+  return typeof read === "string" ? `${read}: it was not attached` : read;
 }
 
 /** Returns the real path of a path inside a directory; undefined when it is outside, or does not exist. */

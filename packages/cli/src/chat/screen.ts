@@ -1,5 +1,6 @@
 import { type LineStyle, visible, visibleName } from "../render/style.ts";
 import type { Chat } from "./chat.ts";
+import { commandHelp } from "./command-help.ts";
 import { layoutDraft } from "./draft.ts";
 import { clipped, type Entry } from "./entry.ts";
 import { type Status, statusLine } from "./status-line.ts";
@@ -37,6 +38,9 @@ export interface Input {
 
 /** Maximum number of waiting messages that are shown. */
 const MAX_QUEUE = 4;
+
+/** Maximum number of completions that are shown. */
+const MAX_CANDIDATES = 20;
 
 /** The size of the terminal. */
 export interface ScreenSize {
@@ -99,21 +103,23 @@ function activityOf({ asking, tasks, turn }: Chat): Activity | undefined {
   return { startedAt: turn.startedAt, tokens: turn.tokens, notice: visibleName(text) };
 }
 
-function queueLines({ outbox: { texts }, asking, composer }: Chat, { paint, columns }: LineStyle): string[] {
+function queueLines({ outbox: { texts }, asking, composer, tasks }: Chat, { paint, columns }: LineStyle): string[] {
   const shown = texts.slice(0, MAX_QUEUE).map((text) => `· queued: ${oneLineOf(text)}`);
   const more = texts.length > MAX_QUEUE ? [`· ${texts.length - MAX_QUEUE} more are queued`] : [];
   const hint = texts.length > 0 && !asking.call ? ["  (Up takes the last one back)"] : [];
   const kept =
     asking.call && composer.draft.text !== "" ? [`· kept for your next message: ${composer.draft.text}`] : [];
-  return [...shown, ...more, ...hint, ...kept, ...completions(composer.candidates)].flatMap((line) =>
+  const help = asking.call ? [] : commandHelp(composer.draft.text, tasks.commands);
+  return [...shown, ...more, ...hint, ...kept, ...completions(composer.candidates), ...help].flatMap((line) =>
     clipped(paint("dim", oneLineOf(line)), columns),
   );
 }
 
 function completions(candidates: readonly string[]): string[] {
-  return candidates.length === 0
-    ? []
-    : [`  ${candidates.map((each) => /\S+\s*$/.exec(each)?.[0].trim() ?? each).join("  ")}`];
+  if (candidates.length === 0) return [];
+  const words = candidates.slice(0, MAX_CANDIDATES).map((each) => /\S+\s*$/.exec(each)?.[0].trim() ?? each);
+  const rest = candidates.length - words.length;
+  return [`  ${[...words, ...(rest > 0 ? [`… ${rest} more`] : [])].join("  ")}`];
 }
 
 function oneLineOf(text: string): string {

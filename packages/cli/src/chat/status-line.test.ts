@@ -1,8 +1,10 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { UsageSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { gitBranch, shortCount, statusLine } from "./status-line.ts";
+import { contextLeftOf, gitBranch, shortCount, statusLine } from "./status-line.ts";
 
 const STATUS = {
   mode: "plan",
@@ -11,13 +13,15 @@ const STATUS = {
   workspace: "/srv/work",
   branch: "main",
   sentTokens: 12_345n,
+  contextLeft: 87,
 };
 
 describe("the status line", () => {
   it.each([
-    [90, "devtool · tiny · /srv/work · ⎇ main · plan · 12.3k tokens sent"],
-    [56, "tiny · /srv/work · ⎇ main · plan · 12.3k tokens sent"],
-    [34, "tiny · plan · 12.3k tokens sent"],
+    [90, "devtool · tiny · /srv/work · ⎇ main · plan · context 87 % left · 12.3k tokens sent"],
+    [77, "tiny · /srv/work · ⎇ main · plan · context 87 % left · 12.3k tokens sent"],
+    [56, "tiny · plan · context 87 % left · 12.3k tokens sent"],
+    [34, "tiny · plan · context 87 % left"],
     [11, "tiny · plan"],
     [4, "plan"],
   ])("leaves out what does not fit into %d columns", (columns, line) => {
@@ -26,8 +30,19 @@ describe("the status line", () => {
 
   it("shows what would change the terminal", () => {
     expect(statusLine({ ...STATUS, branch: "a\u001b[2J", agent: "b\nc" }, 200)).toBe(
-      "b [1 more line] · tiny · /srv/work · ⎇ a\\u{1b}[2J · plan · 12.3k tokens sent",
+      "b [1 more line] · tiny · /srv/work · ⎇ a\\u{1b}[2J · plan · context 87 % left · 12.3k tokens sent",
     );
+  });
+
+  it.each([
+    [undefined, 0n, 1000n],
+    [undefined, 10n, 0n],
+    [100, 1n, 1_000_000n],
+    [75, 250n, 1000n],
+    [0, 1200n, 1000n],
+  ])("says that %s percent of the context are free", (left, contextTokens, contextWindowTokens) => {
+    expect(contextLeftOf(create(UsageSchema, { contextTokens, contextWindowTokens }))).toBe(left);
+    expect(statusLine({ ...STATUS, contextLeft: left }, 200).includes("% left")).toBe(left !== undefined);
   });
 
   it("counts in a few characters", () => {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { oneLine } from "@devtool/schema";
+import { oneLine, type Usage } from "@devtool/schema";
 import stringWidth from "string-width";
 
 /** What the status line says. Empty fields are left out. */
@@ -13,21 +13,33 @@ export interface Status {
   readonly branch: string;
   /** The tokens that the conversation has sent to models. 0 if unknown. */
   readonly sentTokens: bigint;
+  /** The share of the model's context that is free, in percent; undefined if unknown. */
+  readonly contextLeft: number | undefined;
 }
 
 /** Returns the status in one line of at most `columns` columns. What does not fit is left out, the mode and the model last. */
-export function statusLine({ mode, model, agent, workspace, branch, sentTokens }: Status, columns: number): string {
+export function statusLine(status: Status, columns: number): string {
+  const { mode, model, agent, workspace, branch, sentTokens, contextLeft } = status;
   const home = homedir();
   const place = workspace.startsWith(`${home}/`) ? `~${workspace.slice(home.length)}` : workspace;
   const sent = sentTokens === 0n ? "" : `${shortCount(sentTokens)} tokens sent`;
   // The most important first, and in which place each stands.
-  const parts = [mode, model, sent, place, branch && `⎇ ${oneLine(branch)}`, agent].map((part) => oneLine(part));
-  const order = [5, 1, 3, 4, 0, 2];
+  const context = contextLeft === undefined ? "" : `context ${contextLeft} % left`;
+  const at = branch && `⎇ ${oneLine(branch)}`;
+  const parts = [mode, model, context, sent, place, at, agent].map((part) => oneLine(part));
+  const order = [6, 1, 4, 5, 0, 2, 3];
   for (let kept = parts.length; kept > 0; kept--) {
     const line = order.flatMap((index) => (index < kept && parts[index] ? [parts[index]] : [])).join(" · ");
     if (stringWidth(line) <= columns) return line;
   }
   return "";
+}
+
+/** Returns the share of a model's context that is free, in percent; undefined where the agent does not say. */
+export function contextLeftOf(usage: Usage | undefined): number | undefined {
+  if (!usage || usage.contextTokens === 0n || usage.contextWindowTokens === 0n) return undefined;
+  const share = Number(usage.contextTokens) / Number(usage.contextWindowTokens);
+  return Math.max(0, Math.round(100 * (1 - share)));
 }
 
 /** Returns a number in a few characters: `950`, `1.2k`, `3.4M`. */

@@ -1,7 +1,6 @@
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import type { ChatDependencies } from "../chat-options.ts";
-import { completeCommand } from "../completion.ts";
 import { defaultDataDirectory } from "../discovery.ts";
 import { ArgumentsEditor } from "../edit-arguments.ts";
 import { editText } from "../editor.ts";
@@ -15,14 +14,13 @@ import { shortTaskId } from "../task-id.ts";
 import { Terminal } from "../terminal/terminal.ts";
 import { automaticApprover } from "./automatic-approver.ts";
 import { Chat } from "./chat.ts";
+import { ChatCompleter } from "./chat-completer.ts";
 import { ChatStatus } from "./chat-status.ts";
 import { ChatTasks } from "./chat-tasks.ts";
 import { clipped } from "./entry.ts";
 import { InkTerminal } from "./ink-terminal.tsx";
 import { type InputHistory, readInputHistory } from "./input-history.ts";
 import { nextMode, runLocal } from "./local-actions.ts";
-import { LOCAL_COMMANDS } from "./local-command.ts";
-import { completePath, mentionBefore } from "./mention.ts";
 import { EMPTY_SCREEN, type Screen, type ScreenSize, screenOf } from "./screen.ts";
 import { ScreenStore } from "./screen-store.ts";
 
@@ -78,6 +76,7 @@ class TerminalChat {
       onChange,
     };
     const edits = new ArgumentsEditor(io);
+    const completer = new ChatCompleter(this.#tasks, this.#workspace);
     this.#chat = new Chat({
       tasks: this.#tasks,
       history,
@@ -88,7 +87,7 @@ class TerminalChat {
       isServerGone: connection.isWaiting,
       edit: (text, name) => this.#ink.lend(() => editText(text, name, io)),
       editArguments: (call) => this.#ink.lend(() => edits.edit(call)),
-      complete: (before) => this.#complete(before),
+      complete: (before) => completer.complete(before),
       runLocal: (command) => runLocal(this.#chat, command, actions),
       nextMode: () => nextMode(this.#chat, operatorMode),
       onChange,
@@ -146,13 +145,6 @@ class TerminalChat {
     return screen;
   }
 
-  async #complete(before: string): Promise<readonly string[]> {
-    const path = mentionBefore(before);
-    if (path === undefined) return completeCommand(before, this.#tasks.commands, LOCAL_NAMES)[0];
-    const found = this.#workspace === undefined ? [] : await completePath(this.#workspace, path);
-    return found.map((each) => `${before.slice(0, before.length - path.length)}${each}`);
-  }
-
   get #style(): LineStyle {
     return { paint: paintFor(this.#options.io), columns: this.#size.columns };
   }
@@ -164,8 +156,6 @@ class TerminalChat {
     return { columns: columns || 80, rows: rows || 24 };
   }
 }
-
-const LOCAL_NAMES: readonly string[] = LOCAL_COMMANDS.map(({ name }) => name);
 
 function startTimer(ms: number, callback: () => void): () => void {
   const timer = setTimeout(callback, ms);

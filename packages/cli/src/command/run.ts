@@ -1,9 +1,11 @@
 import { type FileHandle, open } from "node:fs/promises";
+import { basename } from "node:path";
 import { textMessage } from "@devtool/client";
-import { emptyTask, oneLine, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
+import { emptyTask, oneLine, type Part, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
 import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
+import { attachedBytes, imageType, MAX_ATTACHED_BYTES, readAttachment } from "../attachment.ts";
 import { converse } from "../conversation.ts";
-import { errorMessage } from "../errors.ts";
+import { errorMessage, UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { lastMessage } from "../last-message.ts";
@@ -22,6 +24,8 @@ import { findTaskId } from "../task-id.ts";
 export interface RunOptions extends JobOptions, SessionOptions, PromptOptions {
   /** The name of the job's approval mode. Default: the operator's. */
   readonly approvalMode?: string;
+  /** Files of images to send with the prompt. */
+  readonly image?: readonly string[];
   /** File to write what the agent said last to. It is emptied when the job starts. */
   readonly outputLastMessage?: string;
 }
@@ -35,14 +39,35 @@ export interface RunOptions extends JobOptions, SessionOptions, PromptOptions {
  */
 export async function run(words: string | undefined, options: RunOptions, io: Io): Promise<number> {
   const prompt = await readPrompt(words, options, io);
+  const images = await readImages(options.image ?? []);
   const { outputLastMessage } = options;
   await using output = outputLastMessage === undefined ? undefined : await openOutput(outputLastMessage);
   await using server = await serverForJob(options, io);
   assertNarrower(approvalModeOf(options.approvalMode), server.approvalMode);
   const conversation = createConversation(server.client, { ...options, clientLabel: "devtool run" }, io);
-  const { task, exitCode } = await followJob(prompt, options, { server, conversation, io });
+  const { task, exitCode } = await followJob([prompt, ...images], options, { server, conversation, io });
   await output?.writeFile(lastMessage(task));
   return exitCode;
+}
+
+/** Reads images. Throws for a file that is not one by the ending of its name, cannot be read or is too large, alone or with the others. */
+async function readImages(paths: readonly string[]): Promise<Part[]> {
+  const parts: Part[] = [];
+  for (const path of paths) {
+    if (imageType(path) === undefined) {
+      throw new UsageError(`image "${path}" is not a file of a known kind: give a .png, .jpg, .gif or .webp`);
+    }
+    const read = await readAttachment(path, basename(path)).catch((reason: unknown) => {
+      throw new Error(`image "${path}" cannot be read: ${errorMessage(reason)}`, { cause: reason });
+    });
+    if (typeof read === "string") throw new Error(`image ${read}`);
+    parts.push(read);
+  }
+  const size = parts.reduce((sum, part) => sum + attachedBytes(part), 0);
+  if (size > MAX_ATTACHED_BYTES) {
+    throw new Error(`the images have ${size} bytes together, the limit is ${MAX_ATTACHED_BYTES}: leave some out`);
+  }
+  return parts;
 }
 
 async function openOutput(path: string): Promise<FileHandle> {
@@ -61,9 +86,9 @@ interface Job {
   readonly io: Io;
 }
 
-/** Sends the prompt and follows its task. Ctrl-C cancels the task. */
+/** Sends the prompt with its images and follows its task. Ctrl-C cancels the task. */
 async function followJob(
-  prompt: string,
+  [prompt, ...images]: readonly [string, ...Part[]],
   { approvalMode, ...options }: RunOptions,
   { server, conversation, io }: Job,
 ): Promise<{ readonly task: Task; readonly exitCode: number }> {
@@ -74,7 +99,8 @@ async function followJob(
     conversation.onEvent(event);
   };
   const { workspace, model } = server;
-  const message = textMessage(conversation.nextId(), prompt);
+  const text = textMessage(conversation.nextId(), prompt);
+  const message = { ...text, parts: [...text.parts, ...images] };
   const taskId = options.task === undefined ? "" : await findTaskId(server.client, options.task, interrupt.signal);
   const request = { message, taskId, ...sessionSettings({ workspace, model, approvalMode }) };
   try {

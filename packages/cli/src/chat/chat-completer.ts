@@ -1,0 +1,42 @@
+import { APPROVAL_MODES } from "../approval-mode.ts";
+import { completeCommand } from "../completion.ts";
+import type { ChatTasks } from "./chat-tasks.ts";
+import { LOCAL_COMMANDS } from "./local-command.ts";
+import { completePath, mentionBefore } from "./mention.ts";
+
+/** Completes what the user types: commands, names of models and modes, and mentioned files. */
+export class ChatCompleter {
+  readonly #tasks: ChatTasks;
+  readonly #workspace: string | undefined;
+
+  /** @param workspace the workspace on this machine; undefined if it is on another one */
+  constructor(tasks: ChatTasks, workspace: string | undefined) {
+    this.#tasks = tasks;
+    this.#workspace = workspace;
+  }
+
+  /** Returns what the text before the cursor may become. */
+  async complete(before: string): Promise<readonly string[]> {
+    const path = mentionBefore(before);
+    if (path !== undefined) {
+      const found = this.#workspace === undefined ? [] : await completePath(this.#workspace, path);
+      return found.map((each) => `${before.slice(0, before.length - path.length)}${each}`);
+    }
+    const [, command = "", word = ""] = /^(\/(?:model|mode)\s+)(\S*)$/.exec(before) ?? [];
+    if (command === "") return completeCommand(before, this.#tasks.commands, LOCAL_NAMES)[0];
+    const names = command.startsWith("/model") ? await this.#models() : [...APPROVAL_MODES.keys()];
+    return names.filter((name) => name.startsWith(word)).map((name) => command + name);
+  }
+
+  async #models(): Promise<string[]> {
+    const models = await this.#tasks.listModels(AbortSignal.timeout(MODELS_TIMEOUT_MS)).catch(() => []);
+    return models.map(({ name }) => name).filter((name) => !/\s|\p{C}/u.test(name));
+  }
+}
+
+/** Time in milliseconds after which names of models are not completed. */
+const MODELS_TIMEOUT_MS = 10_000;
+
+const LOCAL_NAMES: readonly string[] = LOCAL_COMMANDS.map(({ name, argument }) =>
+  argument === "" ? name : `${name} `,
+);
