@@ -34,6 +34,12 @@ export const SHOWN_DIGEST_URI = "https://devtool.dev/a2a/shown-digest/v1alpha";
  */
 export const MODIFIED_ARGUMENTS_URI = "https://devtool.dev/a2a/modified-arguments/v1alpha";
 
+/**
+ * Metadata key of the sequence of an event in its task's log: a string of digits (STREAM-3). Streams over gRPC have it, for which
+ * A2A has no field; others have the id of the event.
+ */
+export const SEQUENCE_URI = "https://devtool.dev/a2a/sequence/v1alpha";
+
 /** A version as in SemVer 2.0.0. Components that a URI omits are 0. */
 export interface ExtensionVersion {
   readonly major: number;

@@ -14,6 +14,7 @@ export {
   parseExtensionVersion,
   REPLAY_URI,
   SESSION_SETTINGS_URI,
+  SEQUENCE_URI,
   SHOWN_DIGEST_URI,
   TASK_EVENT_URI,
   TASK_URI,

@@ -1,4 +1,6 @@
 import type { Transport } from "@connectrpc/connect";
+import { SEQUENCE_URI } from "@devtool/schema";
+import type { StreamResponse } from "@devtool/schema/a2a-v1";
 import { defined } from "@devtool/schema/json";
 import type { CallHeaders } from "../a2a/endpoint.ts";
 import { errorFromGrpc } from "../a2a/errors.ts";
@@ -6,7 +8,8 @@ import { type BearerToken, bearerHeader, callWithToken, streamWithToken } from "
 import type { A2aBinding } from "./binding.ts";
 
 /**
- * Creates the gRPC binding of A2A 1.0 over a transport that speaks gRPC. Its events have no ids.
+ * Creates the gRPC binding of A2A 1.0 over a transport that speaks gRPC. The ids of its
+ * events are in their metadata, where the agent is a devtool server: A2A has no field for them.
  */
 export function createGrpcBinding(transport: Transport, headers: CallHeaders, token: BearerToken): A2aBinding {
   return {
@@ -26,13 +29,18 @@ export function createGrpcBinding(transport: Transport, headers: CallHeaders, to
           const resume = defined({ "last-event-id": lastEventId?.toString() });
           const all = { ...headers, ...resume, ...bearerHeader(value) };
           const { message } = await transport.stream(method, signal, undefined, all, only(request));
-          for await (const response of message) yield { response, id: undefined };
+          for await (const response of message) yield { response, id: sequenceOf(response) };
         });
       } catch (reason) {
         throw errorFromGrpc(reason);
       }
     },
   };
+}
+
+function sequenceOf({ payload }: StreamResponse): string | undefined {
+  const sequence = payload.value?.metadata?.[SEQUENCE_URI];
+  return typeof sequence === "string" ? sequence : undefined;
 }
 
 async function* only<T>(value: T): AsyncIterable<T> {

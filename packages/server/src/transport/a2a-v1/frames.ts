@@ -1,4 +1,5 @@
-import type { TaskEvent } from "@devtool/schema";
+import { isMessage } from "@bufbuild/protobuf";
+import { SEQUENCE_URI, type TaskEvent } from "@devtool/schema";
 import { encodeA2aJson, type StreamResponse, StreamResponseSchema, streamResponseOf } from "@devtool/schema/a2a-v1";
 import type { StreamView } from "@devtool/schema/a2a-v03";
 import type { Frame } from "../http/answer.ts";
@@ -33,6 +34,15 @@ export function frameFrom(response: StreamResponse | SequencedResponse): Frame {
   if (!shared) return { result: encodeResponse(response), id: sequence };
   shared.text ||= encodeResponse(response);
   return { result: shared.text, id: sequence };
+}
+
+/** Returns an element with the sequence of its event in the metadata (STREAM-3); one without a sequence as it is. */
+export function withSequence<T extends object>(response: T): T {
+  if (!("sequence" in response) || !isMessage(response, StreamResponseSchema)) return response;
+  const { payload, sequence } = response;
+  if (payload.case === undefined) return response;
+  const metadata = { ...payload.value.metadata, [SEQUENCE_URI]: String(sequence) };
+  return { ...response, payload: { ...payload, value: { ...payload.value, metadata } } };
 }
 
 /** Returns the JSON text of an element of a stream. */

@@ -46,6 +46,9 @@ async function* framesOf(responses: AsyncIterable<object>): AsyncIterable<Frame>
   for await (const item of responses) yield frameFrom(create(StreamResponseSchema, item));
 }
 
+/** The protocol name of contexts in which bindings run methods whose messages are JSON. */
+export const JSON_PROTOCOL = "a2a-v1";
+
 /** The request headers that methods read, besides the version. */
 const HEADERS = ["a2a-extensions", "x-a2a-extensions", "last-event-id"];
 
@@ -61,5 +64,5 @@ export function createContext(request: HttpRequest, method: DescMethod, signal: 
     // A header that occurs several times becomes one list.
     if (value !== undefined) headers[name] = typeof value === "string" ? value : value.join(", ");
   }
-  return new RequestContext(request, { method, protocolName: "a2a-v1", signal, headers });
+  return new RequestContext(request, { method, protocolName: JSON_PROTOCOL, signal, headers });
 }

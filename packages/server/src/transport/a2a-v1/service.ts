@@ -20,8 +20,9 @@ import { pushFieldNames } from "../a2a/push-fields.ts";
 import { assertExtension, type Call, openCall } from "./call.ts";
 import { ERROR_TABLE } from "./error-table.ts";
 import { A2aFailure, connectErrorFrom } from "./errors.ts";
-import { streamResponseFor } from "./frames.ts";
+import { streamResponseFor, withSequence } from "./frames.ts";
 import { sendMessage, streamMessage, subscribe, taskFor } from "./messages.ts";
+import { JSON_PROTOCOL } from "./operation.ts";
 import type { A2aServiceOptions } from "./options.ts";
 import { createConfig, deleteConfig, getConfig, listConfigs } from "./push-configs.ts";
 import { assertHistoryLength } from "./sending.ts";
@@ -125,7 +126,10 @@ function wrappers(options: A2aServiceOptions) {
     async function* (request: MessageShape<I>, context: HandlerContext): AsyncIterable<MessageInitShape<O>> {
       try {
         const asked = withMessageId(request, nextMessageId);
-        yield* run(asked, await open(method, asked, context));
+        const responses = run(asked, await open(method, asked, context));
+        // Bindings whose messages are JSON have ids of events, which gRPC has not.
+        if (context.protocolName === JSON_PROTOCOL) yield* responses;
+        else for await (const response of responses) yield withSequence(response);
       } catch (reason) {
         throw translate(reason, method);
       }
