@@ -15,6 +15,9 @@ const INBOX_KEY = String.raw`\i`;
 /** The key that stands for all tasks. `keyText` never returns it. */
 const ALL_KEY = String.raw`\a`;
 
+/** The key that stands for tasks that a server has given up. `keyText` never returns it. */
+const LEFT_KEY = String.raw`\l`;
+
 /** A task whose log somebody waits for, all tasks, or the inbox. */
 interface Watched {
   readonly wakes: Set<() => void>;
@@ -58,6 +61,11 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     this.#announceKeys([INBOX_KEY]);
   }
 
+  /** Notifies all servers that this one has given up its tasks. */
+  announceLeft(): void {
+    this.#announceKeys([LEFT_KEY]);
+  }
+
   watch(taskId: string, wake: () => void): Disposable {
     return this.#watch(keyText(taskId), wake);
   }
@@ -69,6 +77,10 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
 
   watchAll(wake: () => void): Disposable {
     return this.#watch(ALL_KEY, wake);
+  }
+
+  watchLeft(wake: () => void): Disposable {
+    return this.#watch(LEFT_KEY, wake);
   }
 
   #announceKeys(keys: readonly string[]): void {

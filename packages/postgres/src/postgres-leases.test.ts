@@ -37,6 +37,28 @@ describe.skipIf(bin === undefined)("PostgresLeases", () => {
     expect(await one.shared.leases.acquire("unknown")).toBeUndefined();
   });
 
+  it("tells other servers that it gives its tasks up, which can have them then", async () => {
+    const schema = nextSchema();
+    await using one = await open(schema);
+    await using other = await open(schema);
+    const { fence, lost } = await one.shared.leases.create("t1");
+    await one.append([created("t1")], [], fence);
+    const told = Promise.withResolvers<undefined>();
+    let isListening = false;
+    using _left = other.shared.changes.watchLeft(() => isListening && told.resolve(undefined));
+    using _all = other.shared.changes.watch("t1", () => {
+      isListening = true;
+    });
+    // A wake-up for the task shows that the connection listens: only a notification tells of leases.
+    await expect.poll(() => isListening, { timeout: 60_000 }).toBe(true);
+    await one.shared.leases.giveUp();
+    await told.promise;
+    expect(lost.aborted).toBe(true);
+    expect(await other.shared.leases.orphaned()).toEqual(["t1"]);
+    expect((await other.shared.leases.acquire("t1"))?.fence).toBe(2n);
+    await expect(one.shared.leases.acquire("t1")).rejects.toMatchObject({ code: Code.Unavailable });
+  });
+
   it("gives a task to one of many servers that want it at once", async () => {
     const schema = nextSchema();
     await using one = await open(schema);

@@ -31,10 +31,13 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
   readonly #leaseMs: number;
   #term: Promise<Term> | undefined;
   #owner: string | undefined;
-  #isClosed = false;
+  #givenUp: Promise<void> | undefined;
+  readonly #onGivenUp: () => void;
 
-  constructor(pool: Pool, leaseMs: number = LEASE_MS) {
+  /** @param onGivenUp tells the other servers that this one has given up its leases */
+  constructor(pool: Pool, onGivenUp: () => void, leaseMs: number = LEASE_MS) {
     this.#pool = pool;
+    this.#onGivenUp = onGivenUp;
     this.#leaseMs = leaseMs;
   }
 
@@ -79,13 +82,22 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     return rows.map(({ id }) => idOfKey(id));
   }
 
+  giveUp(): Promise<void> {
+    this.#givenUp ??= this.#giveUp();
+    return this.#givenUp;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.giveUp();
+  }
+
   /** Ends the term, so that other servers can acquire its tasks at once. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosed = true;
+  async #giveUp(): Promise<void> {
     const term = await this.#term?.catch(() => undefined);
     term?.end();
     // The tasks are free without it as well, when the lease ends.
     await this.#pool.query("DELETE FROM replica WHERE id = $1", [term?.owner]).catch(() => undefined);
+    this.#onGivenUp();
   }
 
   async #take(
@@ -139,7 +151,7 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
 
   /** Returns the time in which this server holds leases now. Begins one when there is none, or the last one has ended. */
   async currentTerm(): Promise<LeaseTerm> {
-    if (this.#isClosed) throw new DevtoolError("the store is closed", Code.Unavailable);
+    if (this.#givenUp) throw new DevtoolError("the store is closed", Code.Unavailable);
     this.#term ??= this.#beginTerm();
     const term = await this.#term;
     if (!term.lost.aborted) return term;

@@ -76,8 +76,8 @@ export class PostgresStore implements ServerStore {
 
   private constructor({ pool, config, schema }: Database) {
     this.#pool = pool;
-    const leases = new PostgresLeases(pool);
     const changes = new PostgresChanges(pool, config, schema);
+    const leases = new PostgresLeases(pool, () => changes.announceLeft());
     const inbox = new PostgresInbox(pool, leases, changes);
     const sessions = new PostgresAgentSessions(pool, leases);
     const forgetMessage = this.#forgetMessage.bind(this);
@@ -189,8 +189,8 @@ export class PostgresStore implements ServerStore {
   async #close(): Promise<void> {
     await this.#writing;
     await this.pushConfigs.settle();
-    await this.shared.changes[Symbol.asyncDispose]();
     await this.shared.leases[Symbol.asyncDispose]();
+    await this.shared.changes[Symbol.asyncDispose]();
     await this.#pool.end();
   }
 

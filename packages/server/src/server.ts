@@ -220,7 +220,7 @@ async function browserSessionsFor(options: ServerSettings, token: string): Promi
 
 /**
  * Closes a server in an order that lets clients see how their exchanges end: refuses new requests,
- * stops the tasks, ends open subscriptions, then closes connections and the store.
+ * stops the tasks, ends open subscriptions and hands the tasks over, then closes connections and the store.
  */
 async function stop(
   { core, shutdown }: Running,
@@ -232,7 +232,8 @@ async function stop(
   // Clients resume a stream that ends with this error, in every protocol. After an abort without a
   // reason, clients of A2A would not.
   shutdown.abort(new DevtoolError("the server stops", Code.Unavailable, { remedy: "connect again when it runs" }));
-  await front.close(drainMs);
+  // Clients that take their time to leave do not keep the tasks from the other servers.
+  await Promise.all([front.close(drainMs), core.handOver()]);
   await core[Symbol.asyncDispose]();
 }
 

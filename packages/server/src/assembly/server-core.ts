@@ -56,6 +56,8 @@ export interface ServerCore extends AsyncDisposable {
   /** Undefined with a store that servers share: each of them would post every event. */
   readonly notifications: Notifications;
   readonly keys: SigningKeys;
+  /** Ends the agents, and lets the other servers of a shared store take over the tasks at once. The registry must be stopped. */
+  handOver(): Promise<void>;
 }
 
 /**
@@ -109,30 +111,21 @@ export async function openCore(
       const onPushConfig: InboxWorkerOptions["onPushConfig"] = async (session, id) =>
         notifications.tasks?.take(session, id);
       inbox = new InboxWorker({ inbox: shared.inbox, registry, onPushConfig, onError });
-      const takeover = new Takeover({ registry, leases: shared.leases, now: clock.now });
-      void watchOrphans(takeover, clock, onError, closing.signal);
+      const takeover = new Takeover({ registry, shared, clock, onError });
+      void takeover.watch(closing.signal);
     }
   } catch (reason) {
     await dispose();
     throw reason;
   }
-  return { store, registry, handler, limits, notifications, keys, [Symbol.asyncDispose]: dispose };
-}
-
-/** The time in milliseconds between two searches for tasks that other servers left behind. */
-const TAKEOVER_MS = 1000;
-
-/** Takes over the tasks of servers that died, until the signal aborts. */
-async function watchOrphans(
-  takeover: Takeover,
-  clock: Clock,
-  onError: (reason: unknown) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    await takeover.run(signal).catch((reason: unknown) => signal.aborted || onError(reason));
-    await clock.sleep(TAKEOVER_MS, signal).catch(() => undefined);
-  }
+  const handOver = async (): Promise<void> => {
+    if (!shared) return;
+    closing.abort();
+    // An agent's process may still work in the workspace, until it ends here.
+    await agents[Symbol.asyncDispose]();
+    await shared.leases.giveUp();
+  };
+  return { store, registry, handler, limits, notifications, keys, handOver, [Symbol.asyncDispose]: dispose };
 }
 
 /** The directories that may contain workspaces. */

@@ -8,4 +8,10 @@ export interface TaskChanges {
 
   /** Calls `wake` after the log of any task has grown, as `watch` does, and each second. The caller must dispose of the result. */
   watchAll(wake: () => void): Disposable;
+
+  /**
+   * Calls `wake` when a server has given up its tasks (`TaskLeases.giveUp`). It is a hint that can be lost. The caller must dispose
+   * of the result.
+   */
+  watchLeft(wake: () => void): Disposable;
 }

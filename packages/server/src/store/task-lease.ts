@@ -34,4 +34,10 @@ export interface TaskLeases {
    * @param unreachable the real paths of workspaces whose tasks are left out, because this server cannot work there. Default: none
    */
   orphaned(unreachable?: readonly string[]): Promise<readonly string[]>;
+
+  /**
+   * Gives up all leases for good, because this server ends, and tells the other servers (`TaskChanges.watchLeft`), which can acquire
+   * the tasks at once. Never rejects: what fails ends with the leases.
+   */
+  giveUp(): Promise<void>;
 }

@@ -1,8 +1,11 @@
-import type { TaskLeases } from "../store/task-lease.ts";
+import type { SharedTasks } from "../store/task-store.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 /** The time in milliseconds after which the tasks of a workspace are tried again that this server could not reach. */
 const RETRY_MS = 60_000;
+
+/** The time in milliseconds between two searches for tasks that other servers left behind. */
+const LOOK_MS = 1000;
 
 /** The number of tasks that are opened at the same time: half of the connections, so that leases are renewed meanwhile. */
 const AT_ONCE = 4;
@@ -10,9 +13,14 @@ const AT_ONCE = 4;
 /** Dependencies of `Takeover`. */
 export interface TakeoverOptions {
   readonly registry: SessionRegistry;
-  readonly leases: TaskLeases;
-  /** Returns the time in milliseconds since 1970. */
-  readonly now: () => number;
+  readonly shared: Pick<SharedTasks, "leases" | "changes">;
+  readonly clock: {
+    /** Returns the time in milliseconds since 1970. */
+    now(): number;
+    /** Resolves after a time in milliseconds. Rejects when the signal aborts. */
+    sleep(ms: number, signal: AbortSignal): Promise<void>;
+  };
+  readonly onError: (reason: unknown) => void;
 }
 
 /** Takes over the tasks that other servers left behind. */
@@ -25,6 +33,19 @@ export class Takeover {
     this.#options = options;
   }
 
+  /** Takes over the tasks of servers that died or end, each second and when one says that it ends, until the signal aborts. */
+  async watch(signal: AbortSignal): Promise<void> {
+    const { shared, clock, onError } = this.#options;
+    let early = new AbortController();
+    using _left = shared.changes.watchLeft(() => early.abort());
+    while (!signal.aborted) {
+      // A hint that arrives during a search begins the next one.
+      early = new AbortController();
+      await this.run(signal).catch((reason: unknown) => signal.aborted || onError(reason));
+      await clock.sleep(LOOK_MS, AbortSignal.any([signal, early.signal])).catch(() => undefined);
+    }
+  }
+
   /**
    * Opens the tasks that other servers left behind, so that each continues here or at another server that was faster. Rejects with
    * the errors of those that could not be opened, after all others were.
@@ -32,11 +53,11 @@ export class Takeover {
    * @param signal no further task is opened when it aborts
    */
   async run(signal: AbortSignal): Promise<void> {
-    const { registry, leases, now } = this.#options;
+    const { registry, shared, clock } = this.#options;
     const failures: unknown[] = [];
     for (const [workspace, since] of this.#unreachable)
-      if (now() - since > RETRY_MS) this.#unreachable.delete(workspace);
-    const waiting = [...(await leases.orphaned([...this.#unreachable.keys()]))];
+      if (clock.now() - since > RETRY_MS) this.#unreachable.delete(workspace);
+    const waiting = [...(await shared.leases.orphaned([...this.#unreachable.keys()]))];
     const openEach = async (): Promise<void> => {
       for (let taskId = waiting.shift(); taskId !== undefined && !signal.aborted; taskId = waiting.shift()) {
         try {
@@ -53,10 +74,10 @@ export class Takeover {
 
   /** Notes the workspace of a task when this server cannot reach it. Throws the error then, once for a time and a workspace. */
   async #note(taskId: string): Promise<void> {
-    const { registry, now } = this.#options;
+    const { registry, clock } = this.#options;
     const { workspacePath, problem } = await registry.reach.of(taskId);
     if (!problem || this.#unreachable.has(workspacePath)) return;
-    this.#unreachable.set(workspacePath, now());
+    this.#unreachable.set(workspacePath, clock.now());
     throw problem;
   }
 }
