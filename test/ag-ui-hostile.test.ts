@@ -147,7 +147,7 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
 
     it.each<[string, JsonObject, string]>([
       ["without a payload", { status: "resolved" }, "resume[0].payload"],
-      ["a payload that is no object", { status: "resolved", payload: true }, "resume[0].payload"],
+      ["a payload of another type", { status: "resolved", payload: true }, "resume[0].payload"],
       ["no word whether", { status: "resolved", payload: {} }, "resume[0].payload.approved is missing"],
       [
         "an unknown field",
@@ -228,7 +228,7 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
     });
   });
 
-  it("answers what is no run with a status of HTTP", async () => {
+  it("answers what begins no run with a status of HTTP", async () => {
     const run = bareRun("t");
     const statuses: [unknown, Record<string, string>, number, string][] = [
       ["{", {}, 400, "JSON"],

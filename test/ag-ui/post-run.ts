@@ -7,7 +7,7 @@ export interface RunResponse {
   readonly headers: Headers;
   /** The events of the run. */
   readonly events: readonly JsonObject[];
-  /** The body of a response that is no stream. */
+  /** The body of the response. */
   readonly body: string;
 }
 

@@ -1,14 +1,19 @@
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
 import {
+  CustomEventSchema,
   MessagesSnapshotEventSchema,
   RunErrorEventSchema,
   RunFinishedEventSchema,
   RunOutcomeSchema,
   RunStartedEventSchema,
 } from "../gen/devtool/ag_ui/v1alpha/event_pb.ts";
-import type { Message as AgUiMessage } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
+import {
+  type Message as AgUiMessage,
+  MessageSchema as AgUiMessageSchema,
+} from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
 import type { RunAgentInput } from "../gen/devtool/ag_ui/v1alpha/run_pb.ts";
 import { TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import { jsonValue } from "./content.ts";
 import { encodeEvent } from "./encode-event.ts";
 import { interruptsOf, type ParametersOf } from "./interrupts.ts";
 import type { RunEvents } from "./run-events.ts";
@@ -21,9 +26,22 @@ export function encodeRunStarted({ threadId, runId, parentRunId }: RunAgentInput
   return encodeEvent(RunStartedEventSchema, { threadId, runId, parentRunId, protocolVersion: AG_UI_VERSION });
 }
 
-/** Encodes all messages of a thread. */
-export function encodeMessagesSnapshot(messages: readonly AgUiMessage[]): JsonObject {
-  return encodeEvent(MessagesSnapshotEventSchema, { messages: [...messages] });
+/**
+ * Maximum size of a snapshot in characters of JSON. Clients stop at an event of 10 MiB.
+ */
+const MAX_SNAPSHOT = 8 * 1024 * 1024;
+
+/** Encodes the messages of a thread. If they are too long for one event, it has the newest, and a notice says so. */
+export function encodeMessagesSnapshot(messages: readonly AgUiMessage[]): JsonObject[] {
+  let size = 0;
+  const tooOld = messages.findLastIndex((message) => {
+    size += JSON.stringify(toJson(AgUiMessageSchema, message)).length + 1;
+    return size > MAX_SNAPSHOT;
+  });
+  const snapshot = encodeEvent(MessagesSnapshotEventSchema, { messages: messages.slice(tooOld + 1) });
+  if (tooOld < 0) return [snapshot];
+  const text = `The thread is too long to be shown whole: its first ${tooOld + 1} messages are left out.`;
+  return [snapshot, encodeEvent(CustomEventSchema, { name: "devtool.notice", value: jsonValue({ text }) })];
 }
 
 /**

@@ -26,7 +26,7 @@ import type { Frame } from "../http/answer.ts";
 import { errorEvent } from "./errors.ts";
 import type { AgUiRoutesOptions } from "./options.ts";
 import { readSaying, type Saying } from "./saying.ts";
-import { findThread, readTask } from "./thread.ts";
+import { earlierTasks, findThread } from "./thread.ts";
 
 /** A run, and what carries it out. */
 export interface RequestedRun extends AgUiRoutesOptions {
@@ -61,14 +61,17 @@ async function* carryOut(run: RequestedRun): AsyncIterable<Frame> {
   switch (saying.case) {
     case "send": {
       const { task } = await handler.tasks.sendMessage(saying.request, context);
+      yield* showThread(run, before, saying);
       yield* follow(run, task?.id === before.id ? before : emptyTask(), task?.id ?? "", saying);
       return;
     }
     case "cancel":
       await handler.tasks.cancelTask(create(CancelTaskRequestSchema, { taskId: before.id }), context);
-      yield* follow(run, await readTask(handler, before.id, context), before.id, saying);
+      yield* showThread(run, before, saying);
+      yield* follow(run, before, before.id, saying);
       return;
     case "show":
+      yield* showThread(run, before, saying);
       yield* follow(run, before, before.id, saying);
       return;
     default:
@@ -76,20 +79,30 @@ async function* carryOut(run: RequestedRun): AsyncIterable<Frame> {
   }
 }
 
+/** Yields all messages of a thread up to its last task, and those of the run, if the client does not have those of the last task. */
+async function* showThread(
+  { input, handler, context }: RequestedRun,
+  last: Task,
+  saying: Saying,
+): AsyncIterable<Frame> {
+  const known = threadMessagesOf(last);
+  if (hasMessages(input.messages, known)) return;
+  const earlier = await earlierTasks(handler, last, context);
+  const own = saying.case === "send" ? input.messages.filter(({ id }) => id === saying.request.message?.messageId) : [];
+  const thread = [...earlier.flatMap(threadMessagesOf), ...known, ...own];
+  for (const shown of encodeMessagesSnapshot(thread)) yield frameOf(shown);
+}
+
 /** Yields what happens in a task after a moment until it rests, and the end of the run. */
 async function* follow(run: RequestedRun, before: Task, taskId: string, saying: Saying): AsyncIterable<Frame> {
   if (taskId === "") throw invalid("messages", "", "say nothing new: end them with a message of the user");
   const ownMessageId = saying.case === "send" ? (saying.request.message?.messageId ?? "") : "";
-  const thread = threadMessagesOf(before);
-  if (!hasMessages(run.input.messages, thread)) {
-    const own = run.input.messages.filter(({ id }) => id === ownMessageId);
-    yield frameOf(encodeMessagesSnapshot([...thread, ...own]));
-  }
   const events = new RunEvents(before, ownMessageId);
-  if (saying.case === "send" || !isAtRest(before)) {
+  if (saying.case !== "show" || !isAtRest(before)) {
     for await (const event of read(run, taskId, before.sequence)) {
       for (const shown of events.receive(event)) yield frameOf(shown);
-      if (endsExchange(event) && hasSent(events.task, ownMessageId)) break;
+      const isEnd = saying.case === "cancel" ? isTerminal(event.state) : endsExchange(event);
+      if (isEnd && hasSent(events.task, ownMessageId)) break;
     }
   }
   const parameters = await parametersOf(run, events.task);

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
 import { emptyTask, GetTaskRequestSchema, ListTasksRequestSchema, type Task, TaskSchema } from "@devtool/schema";
 import type { RequestHandler } from "../../handler/request-handler.ts";
@@ -11,8 +12,24 @@ export async function findThread(handler: RequestHandler, threadId: string, cont
   return taskId === "" ? emptyTask() : readTask(handler, taskId, context);
 }
 
+/** Maximum number of tasks of a thread that are shown, besides the last one. */
+const MAX_EARLIER = 100;
+
+/** Returns the tasks of a thread before its last one, oldest first: up to 100. */
+export async function earlierTasks(handler: RequestHandler, last: Task, context: HandlerContext): Promise<Task[]> {
+  const request = create(ListTasksRequestSchema, { contextId: last.contextId, pageSize: MAX_EARLIER });
+  const { tasks = [] } = await handler.tasks.listTasks(request, context);
+  const ids = tasks.flatMap(({ id = "" }) => (id === last.id ? [] : [id]));
+  const earlier = await Promise.all(ids.map((id) => readTask(handler, id, context)));
+  return earlier.sort((one, other) => createdMs(one) - createdMs(other));
+}
+
+function createdMs({ createTime }: Task): number {
+  return createTime ? timestampMs(createTime) : 0;
+}
+
 /** Returns a task of the caller. Throws `Code.NotFound` when the caller has none with this id. */
-export async function readTask(handler: RequestHandler, taskId: string, context: HandlerContext): Promise<Task> {
+async function readTask(handler: RequestHandler, taskId: string, context: HandlerContext): Promise<Task> {
   const { task } = await handler.tasks.getTask(create(GetTaskRequestSchema, { taskId }), context);
   return create(TaskSchema, task ?? emptyTask());
 }
