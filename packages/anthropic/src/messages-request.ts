@@ -1,8 +1,6 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import { toJsonString } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { CallResults, type ModelRequest, modelHistory, summaryText, type ToolNames } from "@devtool/coding-agent/model";
-import { type File, type Message, type Part, Role, toolCallsOf } from "@devtool/schema";
+import { dataText, type File, type Message, type Part, Role, toolCallsOf } from "@devtool/schema";
 import { decodeThinking } from "./thinking-signature.ts";
 
 /** The settings of a request, besides the conversation. */
@@ -121,9 +119,8 @@ function encodeUserPart({ content }: Part): Anthropic.ContentBlockParam[] {
     case "file":
       return encodeFile(content.value);
     case "data":
-      return [{ type: "text", text: JSON.stringify(content.value) }];
     case "dataValue":
-      return [{ type: "text", text: toJsonString(ValueSchema, content.value) }];
+      return [{ type: "text", text: dataText(content) }];
     case "thought":
     case "toolCall":
     case "confirmation":

@@ -1,7 +1,5 @@
-import { toJsonString } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { CallResults, summaryText, type ToolDeclaration } from "@devtool/coding-agent/model";
-import { type File, type Message, type Part, Role } from "@devtool/schema";
+import { dataText, type File, type Message, type Part, Role } from "@devtool/schema";
 import type { Content, Part as GeminiPart, Tool } from "@google/genai";
 import { encodeSignature, isGeminiSignature } from "./signature.ts";
 
@@ -47,9 +45,8 @@ function encodeUserPart({ content }: Part): GeminiPart[] {
     case "file":
       return encodeFile(content.value);
     case "data":
-      return [{ text: JSON.stringify(content.value) }];
     case "dataValue":
-      return [{ text: toJsonString(ValueSchema, content.value) }];
+      return [{ text: dataText(content) }];
     case "thought":
     case "toolCall":
     case "confirmation":

@@ -1,6 +1,4 @@
-import { toJsonString } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import type { File, Part } from "@devtool/schema";
+import { dataText, type File, type Part } from "@devtool/schema";
 
 /** A part of a user's file, in the form that both APIs of OpenAI have. */
 export type FileContent =
@@ -14,9 +12,8 @@ export function encodeUserText(content: Exclude<Part["content"], { case: "file" 
     case "text":
       return content.value === "" ? [] : [content.value];
     case "data":
-      return [JSON.stringify(content.value)];
     case "dataValue":
-      return [toJsonString(ValueSchema, content.value)];
+      return [dataText(content)];
     case "thought":
     case "toolCall":
     case "confirmation":

@@ -2,6 +2,7 @@
 
 export { assertNoBrokenAnswer } from "./a2a-v03/confirmation.ts";
 export { assertBinaryBudget } from "./binary-budget.ts";
+export { type DataContent, dataText } from "./data-text.ts";
 export { exchangeHistory } from "./exchange-history.ts";
 export {
   EXTENSION_URI,

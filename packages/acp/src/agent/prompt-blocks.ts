@@ -1,7 +1,5 @@
 import type { ContentBlock, PromptCapabilities } from "@agentclientprotocol/sdk";
-import { toJsonString } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import type { ExecuteSlashCommandRequest, File, Message } from "@devtool/schema";
+import { dataText, type ExecuteSlashCommandRequest, type File, type Message } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 
 /**
@@ -18,9 +16,8 @@ export function promptBlocks({ parts }: Message, agent: string, accepts: PromptC
       case "file":
         return [fileBlock(content.value, agent, accepts)];
       case "data":
-        return [text(JSON.stringify(content.value))];
       case "dataValue":
-        return [text(toJsonString(ValueSchema, content.value))];
+        return [text(dataText(content))];
       // Answers, and what only agents send.
       case "confirmation":
       case "thought":

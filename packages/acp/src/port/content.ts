@@ -1,8 +1,7 @@
 import { basename } from "node:path";
 import type { ContentBlock, EmbeddedResourceResource, PromptCapabilities } from "@agentclientprotocol/sdk";
-import { create, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import { type File, type Part, PartSchema, takesMode } from "@devtool/schema";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { dataText, type File, type Part, PartSchema, takesMode } from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
 
 /** Reads the text of a file as the editor has it, unsaved changes included. Undefined if the editor does not give it. */
@@ -112,9 +111,8 @@ export function blocksFromParts(parts: readonly Part[]): ContentBlock[] {
       case "text":
         return content.value === "" ? [] : [{ type: "text", text: content.value }];
       case "data":
-        return [{ type: "text", text: JSON.stringify(content.value, undefined, 2) }];
       case "dataValue":
-        return [{ type: "text", text: toJsonString(ValueSchema, content.value) }];
+        return [{ type: "text", text: dataText(content, 2) }];
       case "file":
         return [blockFromFile(content.value)];
       case "citation":

@@ -1,6 +1,12 @@
-import { toJsonString } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import { type Message, type Part, type TaskEvent, TaskState, type ToolCall, ToolCallStatus } from "@devtool/schema";
+import {
+  dataText,
+  type Message,
+  type Part,
+  type TaskEvent,
+  TaskState,
+  type ToolCall,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { type Paint, visible, visibleName } from "./style.ts";
 import { outputLines, resultLines, toolCallLine } from "./tool-call.ts";
 
@@ -147,9 +153,8 @@ export function partLines(parts: readonly Part[]): string[] {
       case "text":
         return visible(content.value).split("\n");
       case "data":
-        return [visible(JSON.stringify(content.value))];
       case "dataValue":
-        return [visible(toJsonString(ValueSchema, content.value))];
+        return [visible(dataText(content))];
       case "file": {
         const { name, mediaType, source } = content.value;
         const data = source.case === "bytes" ? `${source.value.length} bytes` : (source.value ?? "");

@@ -1,6 +1,5 @@
-import { type JsonObject, toJsonString } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import type { File, Message, Part } from "@devtool/schema";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { dataText, type File, type Message, type Part } from "@devtool/schema";
 
 /**
  * Returns a message as the input of a turn (`UserInput`), in the order of its parts.
@@ -23,9 +22,8 @@ function inputFromPart({ content }: Part): JsonObject[] {
     case "file":
       return [inputFromFile(content.value)];
     case "data":
-      return [textInput(JSON.stringify(content.value))];
     case "dataValue":
-      return [textInput(toJsonString(ValueSchema, content.value))];
+      return [textInput(dataText(content))];
     // An answer is delivered to its question; the others are parts of the agent's messages.
     case "confirmation":
     case "thought":

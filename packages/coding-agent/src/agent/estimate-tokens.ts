@@ -1,6 +1,4 @@
-import { toJsonString } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import type { Message, Part, ToolCall } from "@devtool/schema";
+import { dataText, type Message, type Part, type ToolCall } from "@devtool/schema";
 
 /** The average number of characters per token. */
 const CHARACTERS_PER_TOKEN = 4;
@@ -29,9 +27,8 @@ function partLength(content: PartContent): number {
     case "summary":
       return content.value.text.length;
     case "data":
-      return JSON.stringify(content.value).length;
     case "dataValue":
-      return toJsonString(ValueSchema, content.value).length;
+      return dataText(content).length;
     case "toolCall":
       return JSON.stringify(content.value.inputParameters ?? {}).length + resultLength(content.value);
     case "thought":
