@@ -401,7 +401,7 @@ describe("Codex behind the port", () => {
 
   it.each([
     ["die", "it ended with exit code 7"],
-    ["long", "it wrote a message of more than"],
+    ["long", "it wrote a line of more than"],
     ["garbage 500\nhang", "lines that are not valid JSON"],
   ])("fails the task when the app-server fails (%s), and works again with the next message", async (prompt, why) => {
     const failed = await send(prompt);

@@ -1,5 +1,7 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
-import { MAX_MESSAGE_BYTES } from "./line-reader.ts";
+
+/** The maximum size of a message of an MCP server, in bytes: 8 MiB. */
+export const MAX_MESSAGE_BYTES: number = 8 * 1024 * 1024;
 
 const NEWLINE = 10;
 const CARRIAGE_RETURN = 13;

@@ -1,7 +1,8 @@
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import { LineReader } from "@devtool/server/agent";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { MAX_MESSAGE_BYTES } from "./bounded-fetch.ts";
 import { FloodGate } from "./flood-gate.ts";
-import { LineReader } from "./line-reader.ts";
 import { type ServerCommand, ServerProcess } from "./server-process.ts";
 
 /** The maximum number of bytes that a server may leave unread before it is ended. */
@@ -82,10 +83,10 @@ export class StdioTransport implements Transport {
 
   /** Reads and delivers messages. Other work runs between chunks, and within a chunk of many messages. */
   async #read(process: ServerProcess): Promise<void> {
-    const lines = new LineReader();
+    const lines = new LineReader(MAX_MESSAGE_BYTES);
     const gate = new FloodGate(this.#options.now);
     for await (const chunk of process.output) {
-      const complete = lines.push(chunk);
+      const complete = [...lines.push(chunk)];
       gate.count(complete.length, chunk.length);
       for (const [at, line] of complete.entries()) {
         this.#deliver(line);

@@ -36,6 +36,7 @@ export { guardedFetch, type OutboundResponse } from "./outbound/guarded-fetch.ts
 export { type OutboundPolicy, parseTarget } from "./outbound/outbound-policy.ts";
 export { assertTarget } from "./outbound/target.ts";
 export { abortable } from "./stream/abortable.ts";
+export { LineReader } from "./stream/line-reader.ts";
 export { mergeReady } from "./stream/merge.ts";
 export { Semaphore } from "./stream/semaphore.ts";
 export { VERSION } from "./version.ts";

@@ -2,9 +2,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AnyMessage } from "@agentclientprotocol/sdk";
 import { assertJsonBudget } from "@devtool/schema";
 import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
+import { LineReader } from "@devtool/server/agent";
 import type { AcpLimits } from "./acp-agent-options.ts";
 
-const NEWLINE = 10;
+/** The time in which messages are counted, in milliseconds. */
 const WINDOW_MS = 1000;
 /** The number of messages after which the event loop continues with other work. */
 const MESSAGES_PER_TURN = 50;
@@ -28,18 +29,11 @@ export async function* readMessages(
   { limits, nowMs, onForeignLine }: MessageReaderOptions,
 ): AsyncGenerator<AnyMessage> {
   const { maxMessageBytes, maxMessagesPerSecond } = limits;
-  let rest: Uint8Array[] = [];
-  let restBytes = 0;
+  const lines = new LineReader(maxMessageBytes);
   let windowStartMs = Number.NEGATIVE_INFINITY;
   let count = 0;
   for await (const chunk of output) {
-    let from = 0;
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
-      const line = Buffer.concat([...rest, chunk.subarray(from, end)]);
-      assertLength(line.length, maxMessageBytes);
-      rest = [];
-      restBytes = 0;
-      from = end + 1;
+    for (const line of lines.push(chunk)) {
       const now = nowMs();
       if (now - windowStartMs >= WINDOW_MS) {
         windowStartMs = now;
@@ -47,19 +41,12 @@ export async function* readMessages(
       }
       if (++count > maxMessagesPerSecond)
         throw new Error(`it sent more than ${maxMessagesPerSecond} messages within a second`);
-      const message = readMessage(line.toString("utf8"), maxMessageBytes);
+      const message = readMessage(line, maxMessageBytes);
       if (message) yield message;
       else if (line.length > 0) onForeignLine();
       if (count % MESSAGES_PER_TURN === 0) await nextTurn();
     }
-    rest.push(chunk.subarray(from));
-    restBytes += chunk.length - from;
-    assertLength(restBytes, maxMessageBytes);
   }
-}
-
-function assertLength(bytes: number, maxBytes: number): void {
-  if (bytes > maxBytes) throw new Error(`it wrote a line of more than ${maxBytes} bytes`);
 }
 
 /** Returns the message of a line; undefined for a line that is none. Throws for nesting and sizes beyond the limits. */

@@ -2,9 +2,11 @@ import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promi
 import type { JsonObject } from "@bufbuild/protobuf";
 import { assertJsonBudget } from "@devtool/schema";
 import { isObject, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
-import { abortable, Code, DevtoolError, VERSION } from "@devtool/server/agent";
+import { abortable, Code, DevtoolError, LineReader, VERSION } from "@devtool/server/agent";
 import { Child, type ChildCommand } from "./child.ts";
-import { Lines, MAX_MESSAGE_BYTES } from "./lines.ts";
+
+/** The maximum size of a message of the app-server, in bytes: 32 MiB, since items can hold images. */
+const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
 /** The methods of the app-server that are called. */
 export const CALLED_METHODS = [
@@ -192,10 +194,10 @@ export class AppServer implements AsyncDisposable {
   }
 
   async #read(): Promise<void> {
-    const lines = new Lines();
+    const lines = new LineReader(MAX_MESSAGE_BYTES);
     let broken = 0;
     for await (const chunk of this.#child.output) {
-      for (const [at, line] of lines.push(chunk).entries()) {
+      for (const [at, line] of [...lines.push(chunk)].entries()) {
         assertJsonBudget(line, { maxBytes: MAX_MESSAGE_BYTES, maxDepth: MAX_DEPTH, maxNodes: MAX_NODES });
         const message = parseJsonOrUndefined(line);
         if (isObject(message)) this.#deliver(message);
