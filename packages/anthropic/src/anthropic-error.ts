@@ -1,6 +1,5 @@
-import { type ApiError, ModelFault, statusFault } from "@devtool/coding-agent/model";
+import { type ApiError, ModelFault, notJsonFault, statusFault } from "@devtool/coding-agent/model";
 import { objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
-import { Code } from "@devtool/server/agent";
 
 /** Reads an error in Anthropic's form. */
 export function readAnthropicError(text: string): ApiError {
@@ -28,14 +27,7 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
 
 /** Returns the fault for what Anthropic's SDK throws: for an answer without 2xx, an error in it, or a piece that is not JSON. */
 export function answerFault(reason: unknown): ModelFault {
-  if (reason instanceof SyntaxError) {
-    const remedy = "send the message again";
-    return new ModelFault("the model's answer is not JSON", Code.Unavailable, {
-      remedy,
-      retriable: true,
-      cause: reason,
-    });
-  }
+  if (reason instanceof SyntaxError) return notJsonFault(reason);
   if (reason instanceof Error && "error" in reason && reason.error !== undefined && reason.cause === undefined) {
     const { error } = objectOrEmpty(reason.error);
     const status = STATUSES.get(stringOrEmpty(objectOrEmpty(error).type));

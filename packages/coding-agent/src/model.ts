@@ -7,6 +7,7 @@ export {
   type ApiCall,
   assertRoomForCall,
   interruptedFault,
+  notJsonFault,
   PieceJoiner,
 } from "./agent/remote/answer-calls.ts";
 export { readThought, tokenCount } from "./agent/remote/answer-parts.ts";

@@ -1,6 +1,5 @@
-import { type ApiError, ModelFault, statusFault } from "@devtool/coding-agent/model";
+import { type ApiError, ModelFault, notJsonFault, statusFault } from "@devtool/coding-agent/model";
 import { objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
-import { Code } from "@devtool/server/agent";
 
 /** Reads an error in Google's form. A daily quota that is used up does not come back by waiting. */
 export function readGoogleError(text: string): ApiError {
@@ -21,12 +20,7 @@ export function readGoogleError(text: string): ApiError {
  * It throws for an error in place of a piece, and for a piece that is not JSON.
  */
 export function answerFault(reason: unknown): ModelFault {
-  if (reason instanceof SyntaxError)
-    return new ModelFault("the model's answer is not JSON", Code.Unavailable, {
-      remedy: "send the message again",
-      retriable: true,
-      cause: reason,
-    });
+  if (reason instanceof SyntaxError) return notJsonFault(reason);
   const { status } = objectOrEmpty(reason);
   if (!(reason instanceof Error) || typeof status !== "number") return ModelFault.from(reason);
   return statusFault(status, readGoogleError(reason.message.slice(reason.message.indexOf("{"))));

@@ -1,6 +1,5 @@
-import { type ApiError, ModelFault, statusFault } from "@devtool/coding-agent/model";
+import { type ApiError, ModelFault, notJsonFault, statusFault } from "@devtool/coding-agent/model";
 import { objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
-import { Code } from "@devtool/server/agent";
 
 /** Reads an error in OpenAI's form. Other servers have the message at the top, or as the error itself. */
 export function readOpenAiError(text: string): ApiError {
@@ -36,14 +35,7 @@ export function pieceFault(error: unknown): ModelFault {
 
 /** Returns the fault for what OpenAI's SDK throws: for an answer without 2xx, an error in it, or a piece that is not JSON. */
 export function answerFault(reason: unknown): ModelFault {
-  if (reason instanceof SyntaxError) {
-    const remedy = "send the message again";
-    return new ModelFault("the model's answer is not JSON", Code.Unavailable, {
-      remedy,
-      retriable: true,
-      cause: reason,
-    });
-  }
+  if (reason instanceof SyntaxError) return notJsonFault(reason);
   // The SDK's error for an error in place of a piece has that error, and no status.
   if (reason instanceof Error && "error" in reason && reason.error !== undefined && reason.cause === undefined) {
     return pieceFault(reason.error);

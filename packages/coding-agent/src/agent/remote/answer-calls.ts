@@ -88,6 +88,12 @@ export function interruptedFault(): ModelFault {
   return new ModelFault("the model's answer ended in the middle", Code.Unavailable, { remedy, retriable: true });
 }
 
+/** Returns the fault for an answer, or a piece of one, that is not JSON. */
+export function notJsonFault(cause: SyntaxError): ModelFault {
+  const remedy = "send the message again";
+  return new ModelFault("the model's answer is not JSON", Code.Unavailable, { remedy, retriable: true, cause });
+}
+
 /** Returns the fault for an answer whose fields have other types than those of the API, as an SDK does not check them. */
 export function malformedFault(cause?: unknown): ModelFault {
   const remedy = "send the message again, or choose another model";
