@@ -1,8 +1,12 @@
-/** How long the command with the coding agent, and a server with an agent of twenty lines, take to listen, and their memory at rest. */
+/**
+ * How long the command with the coding agent, and a server with an agent of twenty lines, take to listen, and their memory at rest; and how
+ * long the chat takes to its prompt.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { chatProblem, startChat } from "./chat-start.ts";
 import { median, numberNamed, printRow } from "./load/row.ts";
 import { watchStolenTime } from "./stolen-time.ts";
 import { DEVTOOL, ECHO, NODE_HTTP, type SubjectCommand, startSubject } from "./subject.ts";
@@ -28,6 +32,7 @@ try {
   printCost("the command", command);
   printRow({ name: "command.start-ms", value: command.startMs, target: { atMost: 300 } });
   printRow({ name: "command.idle-mb", value: command.restingMb, target: { atMost: 110 } });
+  await printChat();
   const server = await costOf(ECHO);
   printCost("the server", server);
   printRow({ name: "server.start-ms", value: server.startMs, target: { atMost: 150 } });
@@ -55,6 +60,20 @@ async function costOf(command: SubjectCommand): Promise<Cost> {
     startCpuMs: median(costs.map(({ startCpuMs }) => startCpuMs)),
     restingMb: median(costs.map(({ restingMb }) => restingMb)),
   };
+}
+
+/** Starts the chat beside a server that runs. The first start is not counted: it fills the cache of compiled code. */
+async function printChat(): Promise<void> {
+  const problem = chatProblem();
+  if (problem !== undefined) return console.log(`# skipped: ${problem}`);
+  const env = { XDG_CACHE_HOME: caches, DEVTOOL_DATA: join(caches, "data") };
+  await using server = await startSubject({ ...DEVTOOL, env: { XDG_CACHE_HOME: caches } });
+  await startChat(server, env);
+  const starts = [];
+  for (let index = 0; index < STARTS; index++) starts.push(await startChat(server, env));
+  const [startMs, cpuMs] = [median(starts.map((one) => one.startMs)), median(starts.map((one) => one.startCpuMs))];
+  console.log(`# the chat: ${startMs.toFixed(0)} ms, ${cpuMs} ms of them of a processor`);
+  printRow({ name: "chat.start-ms", value: startMs, target: { atMost: 250 } });
 }
 
 function printCost(name: string, { startMs, startCpuMs, restingMb }: Cost): void {

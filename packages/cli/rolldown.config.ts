@@ -18,7 +18,13 @@ export default defineConfig({
     conditionNames: ["@devtool/source", "node", "default"],
     alias: { standardwebhooks: join(import.meta.dirname, "no-webhooks.ts") },
   },
-  output: { dir: "dist", cleanDir: true, sourcemap: true },
+  output: {
+    dir: "dist",
+    cleanDir: true,
+    sourcemap: true,
+    // Else a part of it stands in one file with the server, which each client would load.
+    codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: "connect-node", test: /@connectrpc\/connect-node/ }] },
+  },
   plugins: [
     thirdPartyLicenses("THIRD-PARTY-LICENSES.txt"),
     // With the licences of what is in them.

@@ -1,0 +1,58 @@
+import { spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { stripVTControlCharacters } from "node:util";
+
+const MAIN = fileURLToPath(new URL("../../packages/cli/dist/main.js", import.meta.url));
+
+/** What a start of the chat takes until its prompt is on the screen. */
+export interface ChatStart {
+  readonly startMs: number;
+  /** The processor time of that, in milliseconds: other processes change it less. */
+  readonly startCpuMs: number;
+}
+
+/** The server that the chat talks to. */
+export interface ChatServer {
+  readonly url: string;
+  readonly token: string;
+}
+
+/** Says why the chat cannot be started here; undefined when it can. */
+export function chatProblem(): string | undefined {
+  return spawnSync("script", ["--version"]).status === 0
+    ? undefined
+    : "the chat needs a terminal: install script (util-linux)";
+}
+
+/** Starts the chat in a terminal of its own, made by `script`, and ends it. */
+export async function startChat({ url, token }: ChatServer, env: NodeJS.ProcessEnv): Promise<ChatStart> {
+  const chat = `exec "${process.execPath}" "${MAIN}" chat --url "${url}" --token "${token}"`;
+  const command = `stty rows 40 cols 100; echo "pid=$$"; ${chat}`;
+  const start = performance.now();
+  const child = spawn("script", ["-qfec", command, "/dev/null"], {
+    env: { ...process.env, TERM: "xterm", NO_COLOR: "1", ...env },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const { promise: exited, resolve: exit } = Promise.withResolvers<void>();
+  child.once("exit", () => exit());
+  let screen = "";
+  let started: ChatStart | undefined;
+  for await (const piece of child.stdout) {
+    screen += String(piece);
+    if (started || !/\n>/.test(stripVTControlCharacters(screen))) continue;
+    started = { startMs: performance.now() - start, startCpuMs: processorMs(/pid=(\d+)/.exec(screen)?.[1] ?? "") };
+    // Ctrl-D leaves.
+    child.stdin.write("\u0004");
+  }
+  await exited;
+  if (!started) throw new Error(`the chat did not start:\n${screen}`);
+  return started;
+}
+
+/** User and system time of a process (proc(5)), which Linux counts in steps of 10 ms. */
+function processorMs(pid: string): number {
+  const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
+  const [user = 0, system = 0] = fields.split(" ").slice(11, 13).map(Number);
+  return (user + system) * 10;
+}
