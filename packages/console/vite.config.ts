@@ -12,6 +12,15 @@ export default defineConfig({
     target: "es2023",
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    rolldownOptions: {
+      // One file with all that is loaded at first, which compresses better than several; what is loaded later has its own.
+      output: { codeSplitting: { groups: [{ name: "page", test: isLoadedFirst }] } },
+    },
     license: { fileName: "licenses.md" },
   },
 });
+
+/** The views of `session-details.tsx`, and what they alone use. */
+function isLoadedFirst(path: string): boolean {
+  return !/\/page\/(session-details|timeline|audit-trail|checkpoint-list|workspace-rules|use-answer)\.tsx?$/.test(path);
+}

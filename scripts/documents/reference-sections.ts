@@ -45,7 +45,7 @@ export const SECTIONS: readonly Section[] = [
     title: "Agents and browsers",
     about: "The services that list agents, and that give a web browser access to the server.",
     names: "lowerCamelCase",
-    files: paths("devtool/v1alpha", "agent_list_service", "browser_access_service"),
+    files: paths("devtool/v1alpha", "agent_list_service", "workspace_service", "browser_access_service"),
   },
   {
     title: "Audit log",

@@ -1,5 +1,12 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
-import { AgentListService, AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import {
+  AgentListService,
+  AuditService,
+  PushService,
+  SlashCommandService,
+  TaskService,
+  WorkspaceService,
+} from "@devtool/schema";
 
 /**
  * The generated clients of an agent server, one for each service. All share one transport.
@@ -25,6 +32,10 @@ export interface DevtoolClient {
    * Lists the agents that sessions can choose. Only devtool's own server has it, over Connect and gRPC.
    */
   readonly agents: Client<typeof AgentListService>;
+  /**
+   * Describes the workspace of a task. Only devtool's own server has it, over Connect and gRPC.
+   */
+  readonly workspaces: Client<typeof WorkspaceService>;
 }
 
 /**
@@ -48,5 +59,6 @@ export function createDevtoolClient(transport: Transport): DevtoolClient {
     push: createClient(PushService, transport),
     audit: createClient(AuditService, transport),
     agents: createClient(AgentListService, transport),
+    workspaces: createClient(WorkspaceService, transport),
   };
 }

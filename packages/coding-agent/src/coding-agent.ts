@@ -12,6 +12,7 @@ import {
 import { DEFAULT_LOOP_LIMITS, withLoopGuard } from "./agent/loop-guard.ts";
 import type { Model } from "./agent/model.ts";
 import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
+import { agentWorkspace } from "./assembly/agent-workspace.ts";
 import { createSlashCommands } from "./assembly/commands.ts";
 import { createConversations } from "./assembly/conversations.ts";
 import { AgentHost } from "./assembly/host.ts";
@@ -111,6 +112,7 @@ async function openCodingAgent(options: CodingAgentOptions, model: Model, servic
         throw translateError(reason);
       }
     },
+    workspace: agentWorkspace(host),
     [Symbol.asyncDispose]: () => host[Symbol.asyncDispose](),
   };
 }

@@ -9,7 +9,10 @@ export type Place =
   | { readonly case: "server" };
 
 /** A part of a session. */
-export type SessionPart = "conversation" | "timeline" | "audit";
+export type SessionPart = "conversation" | "timeline" | "audit" | "checkpoints" | "rules";
+
+/** The parts of a session, in the order in which they are listed. */
+export const SESSION_PARTS: readonly SessionPart[] = ["conversation", "timeline", "audit", "checkpoints", "rules"];
 
 /** Returns the place that the page is at, and follows it. */
 export function usePlace(): Place {
@@ -41,7 +44,7 @@ function readPlace(hash: string): Place {
   return {
     case: "session",
     taskId: decodeURIComponent(id),
-    view: view === "timeline" || view === "audit" ? view : "conversation",
+    view: SESSION_PARTS.find((part) => part === view) ?? "conversation",
   };
 }
 

@@ -1,7 +1,7 @@
 import type { TaskHandle } from "@devtool/react";
 import { isTerminal } from "@devtool/schema";
 import { type ReactNode, useState } from "react";
-import { type SessionPart, sessionAddress } from "./place.ts";
+import { SESSION_PARTS, type SessionPart, sessionAddress } from "./place.ts";
 import { State } from "./state.tsx";
 import { numberText, words } from "./words.ts";
 
@@ -9,8 +9,6 @@ export interface SessionHeaderProps {
   readonly task: TaskHandle;
   readonly view: SessionPart;
 }
-
-const PARTS: readonly SessionPart[] = ["conversation", "timeline", "audit"];
 
 /** The title of a session, its state, and what can be done with it as a whole. */
 export function SessionHeader({ task: { task, cancel, rename }, view }: SessionHeaderProps): ReactNode {
@@ -58,7 +56,7 @@ export function SessionHeader({ task: { task, cancel, rename }, view }: SessionH
             </button>
           )}
           <span className="parts">
-            {PARTS.map((part) => (
+            {SESSION_PARTS.map((part) => (
               <a key={part} href={sessionAddress(id, part)} aria-current={part === view ? "page" : undefined}>
                 {words[part]}
               </a>

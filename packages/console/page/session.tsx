@@ -1,15 +1,15 @@
 import { useTask } from "@devtool/react";
 import { isTerminal } from "@devtool/schema";
-import { type ReactNode, useEffect, useState } from "react";
-import { AuditTrail } from "./audit-trail.tsx";
+import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { Composer } from "./composer.tsx";
 import { CLIENT_LABEL, type ConsoleClient } from "./console-client.ts";
 import { Conversation } from "./conversation.tsx";
 import { type NewSessionChoice, NewSessionFields } from "./new-session-fields.tsx";
 import { replacePlace, type SessionPart, sessionAddress } from "./place.ts";
 import { SessionHeader } from "./session-header.tsx";
-import { Timeline } from "./timeline.tsx";
 import { words } from "./words.ts";
+
+const SessionDetails = lazy(async () => ({ default: (await import("./session-details.tsx")).SessionDetails }));
 
 export interface SessionProps {
   readonly client: ConsoleClient;
@@ -24,7 +24,7 @@ export interface SessionProps {
 export function Session({ client, taskId, view, onStart }: SessionProps): ReactNode {
   const [choice, choose] = useState<NewSessionChoice>({ agent: "", workspace: "" });
   const task = useTask(client, { clientLabel: CLIENT_LABEL, ...(taskId !== undefined && { taskId }) });
-  const { id, sequence } = task.task;
+  const { id } = task.task;
   const isNew = taskId === undefined;
   // The session that was just started gets its own address.
   useEffect(() => {
@@ -37,8 +37,11 @@ export function Session({ client, taskId, view, onStart }: SessionProps): ReactN
   return (
     <section className={isEmpty ? "session empty" : "session"} aria-label={task.task.title || words.newSession}>
       <SessionHeader task={task} view={view} />
-      {view === "timeline" && id !== "" && <Timeline client={client} taskId={id} head={sequence} />}
-      {view === "audit" && id !== "" && <AuditTrail client={client} taskId={id} head={sequence} />}
+      {id !== "" && view !== "conversation" && (
+        <Suspense fallback={<p className="hint">{words.connecting}</p>}>
+          <SessionDetails client={client} task={task.task} view={view} />
+        </Suspense>
+      )}
       {view === "conversation" && !isEmpty && <Conversation client={client} task={task} />}
       <footer>
         {problem && <p role="alert">{problem.rawMessage}</p>}

@@ -284,6 +284,16 @@ export {
   type TurnSettings,
   TurnSettingsSchema,
 } from "./gen/devtool/v1alpha/turn_settings_pb.ts";
+export {
+  type GetWorkspaceSettingsResponse,
+  GetWorkspaceSettingsResponseSchema,
+  type ListCheckpointsResponse,
+  ListCheckpointsResponseSchema,
+  type ListedMcpServer,
+  type ListedRule,
+  WorkspaceService,
+  type WorkspaceTrustState,
+} from "./gen/devtool/v1alpha/workspace_service_pb.ts";
 export { assertJsonBudget, DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
 export { assertJsonEncodable } from "./json-encodable.ts";
 // Rules that clients and servers share

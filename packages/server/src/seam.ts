@@ -20,6 +20,7 @@ export type {
 } from "./agent/agent.ts";
 export type { AgentCall, CallOutcome, CallOutput, CallQuestion } from "./agent/agent-call.ts";
 export type { AgentEvent, AgentExecutor, ArgumentsEdit, Turn, TurnEnd, TurnNews } from "./agent/agent-executor.ts";
+export type { AgentWorkspace } from "./agent/agent-workspace.ts";
 export { type CallUpdate, changedDetail } from "./agent/call-update.ts";
 export { Confirmations } from "./agent/confirmations.ts";
 export { type FailureType, toolFailure } from "./agent/failure.ts";

@@ -60,6 +60,7 @@ export function silentHandler(onGone: () => void): RequestHandler {
     },
     audit: { async *readAudit() {} },
     agents: { listAgents: () => none, listModels: () => none },
+    workspaces: { listCheckpoints: () => none, getWorkspaceSettings: () => none },
     offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
     streams: new StreamLimit(10),
   };

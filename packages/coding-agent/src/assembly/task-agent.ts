@@ -83,7 +83,7 @@ function placeOf(host: AgentHost, task: Task): PolicyPlace {
 }
 
 /** Returns the stricter one of the operator's and the session's approval mode (SESSION-3). */
-function approvalModeOf({ dependencies }: AgentHost, { sessionSettings }: Task): ApprovalMode {
+export function approvalModeOf({ dependencies }: AgentHost, { sessionSettings }: Task): ApprovalMode {
   const { approvalMode = ApprovalMode.DEFAULT } = dependencies.options;
   return stricterMode(approvalMode, sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED);
 }

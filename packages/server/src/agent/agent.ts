@@ -10,6 +10,7 @@ import type {
 } from "@devtool/schema";
 import type { ApprovalStorage } from "../store/approval-storage.ts";
 import type { AgentExecutor } from "./agent-executor.ts";
+import type { AgentWorkspace } from "./agent-workspace.ts";
 
 /**
  * An agent that a server can serve, given to `createServer` in `ServerOptions.agents`.
@@ -159,6 +160,9 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
    * list.
    */
   offers?(task: Task, signal: AbortSignal): Promise<AgentOffers>;
+
+  /** What the agent says about the workspaces of its tasks. Default: nothing. */
+  readonly workspace?: AgentWorkspace | undefined;
 
   /**
    * Lists the models that sessions can choose (`SessionSettings.model`). Default: none are known.

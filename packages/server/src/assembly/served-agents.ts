@@ -70,8 +70,12 @@ export class ServedAgents implements AsyncDisposable {
 
   /** Lists the tools and MCP servers of a task; none when its agent lists none or is no longer served. */
   async offersOf(task: Task, signal: AbortSignal): Promise<AgentOffers> {
-    const agent = this.#opened.get(this.#nameOf(task));
-    return (await agent?.offers?.(task, signal)) ?? { tools: [], mcpServers: [] };
+    return (await this.agentOf(task)?.offers?.(task, signal)) ?? { tools: [], mcpServers: [] };
+  }
+
+  /** Returns the agent of a task; undefined when it is no longer served. */
+  agentOf(task: Task): OpenAgent | undefined {
+    return this.#opened.get(this.#nameOf(task));
   }
 
   /**

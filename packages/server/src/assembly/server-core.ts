@@ -12,6 +12,7 @@ import { createPushHandler } from "../handler/push-handler.ts";
 import type { RequestHandler } from "../handler/request-handler.ts";
 import { StreamLimit } from "../handler/stream-limit.ts";
 import { createTaskHandler } from "../handler/task-handler.ts";
+import { createWorkspaceHandler } from "../handler/workspace-handler.ts";
 import type { Clock } from "../push/clock.ts";
 import { keyFile } from "../push/key-file.ts";
 import { ObservedTaskStore } from "../push/observed-task-store.ts";
@@ -182,6 +183,7 @@ function createHandlers(
       workspaceRoots: workspaceRoots ?? [],
       modelsOf: (name, signal) => agents.modelsOf(name, signal),
     }),
+    workspaces: createWorkspaceHandler(exchanges, (task) => agents.agentOf(task)),
     offers: createOffersHandler(exchanges, (task, signal) => agents.offersOf(task, signal)),
   });
 }

@@ -1,5 +1,12 @@
 import { type ContextKey, createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
-import type { AgentListService, AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import type {
+  AgentListService,
+  AuditService,
+  PushService,
+  SlashCommandService,
+  TaskService,
+  WorkspaceService,
+} from "@devtool/schema";
 import type { AgentOffers } from "../agent/agent.ts";
 
 /**
@@ -14,6 +21,7 @@ export interface RequestHandler {
   readonly push: ServiceImpl<typeof PushService>;
   readonly audit: ServiceImpl<typeof AuditService>;
   readonly agents: ServiceImpl<typeof AgentListService>;
+  readonly workspaces: ServiceImpl<typeof WorkspaceService>;
 
   /** The limit on open streams per caller. */
   readonly streams: {

@@ -14,6 +14,7 @@ import { createPushHandler } from "../../handler/push-handler.ts";
 import { principalKey, type RequestHandler } from "../../handler/request-handler.ts";
 import { StreamLimit } from "../../handler/stream-limit.ts";
 import { createTaskHandler } from "../../handler/task-handler.ts";
+import { createWorkspaceHandler } from "../../handler/workspace-handler.ts";
 import { MemoryTaskStore } from "../../store/memory-task-store.ts";
 import { RecordedMessages } from "../../task/recorded-messages.ts";
 import { SessionRegistry } from "../../task/session-registry.ts";
@@ -137,6 +138,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
       workspaceRoots: [],
       modelsOf: () => Promise.resolve([]),
     }),
+    workspaces: createWorkspaceHandler(exchanges, () => undefined),
     offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
   };
 }

@@ -16,6 +16,7 @@ import {
   PushService,
   SlashCommandService,
   TaskService,
+  WorkspaceService,
 } from "@devtool/schema";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import { SessionService } from "@devtool/schema/codex";
@@ -110,12 +111,20 @@ function createRouter(options: ConnectRoutesOptions): ConnectRouter {
 
 /** Registers our own services. Returns their descriptions. */
 function registerServices(router: ConnectRouter, { handler, sessions }: ConnectRoutesOptions): DescService[] {
-  const services: DescService[] = [TaskService, SlashCommandService, PushService, AuditService, AgentListService];
+  const services: DescService[] = [
+    TaskService,
+    SlashCommandService,
+    PushService,
+    AuditService,
+    AgentListService,
+    WorkspaceService,
+  ];
   router.service(TaskService, handler.tasks, STRICT);
   router.service(SlashCommandService, handler.commands, STRICT);
   router.service(PushService, handler.push);
   router.service(AuditService, handler.audit);
   router.service(AgentListService, handler.agents);
+  router.service(WorkspaceService, handler.workspaces);
   if (sessions) {
     services.push(SessionService);
     router.service(SessionService, sessions, STRICT);

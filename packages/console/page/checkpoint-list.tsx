@@ -1,0 +1,50 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { visibleText } from "@devtool/schema";
+import { type ReactNode, useCallback, useState } from "react";
+import type { ConsoleClient } from "./console-client.ts";
+import { sessionAddress } from "./place.ts";
+import { runCommand } from "./sending.ts";
+import { useAnswer } from "./use-answer.ts";
+import { language, words } from "./words.ts";
+
+export interface CheckpointListProps {
+  readonly client: ConsoleClient;
+  readonly taskId: string;
+  readonly contextId: string;
+  /** The sequence number of the last event of the session. */
+  readonly head: bigint;
+}
+
+/** The checkpoints of a session's directory. Restoring one asks first, with the files that would change. */
+export function CheckpointList({ client, taskId, contextId, head }: CheckpointListProps): ReactNode {
+  const ask = useCallback(
+    (signal: AbortSignal) => client.workspaces.listCheckpoints({ taskId }, { signal }),
+    [client, taskId],
+  );
+  const { value, problem } = useAnswer(ask, head);
+  const [refusal, setRefusal] = useState("");
+  const restore = async (id: string): Promise<void> => {
+    const ran = await runCommand(client, `/restore ${id}`, contextId, { agent: "", workspace: "" });
+    if (ran.taskId === "") setRefusal(ran.message);
+    else location.hash = sessionAddress(ran.taskId);
+  };
+  return (
+    <div className="facts-page">
+      {(problem || refusal) && <p role="alert">{problem || refusal}</p>}
+      {value?.checkpoints.length === 0 && <p>{words.noCheckpoints}</p>}
+      <ul>
+        {value?.checkpoints.map(({ id, label, createTime }) => (
+          <li key={id} className="checkpoint">
+            <time>{createTime && timestampDate(createTime).toLocaleString(language)}</time>
+            <span>
+              {words.beforeCall} {visibleText(label)}
+            </span>
+            <button type="button" aria-label={`${words.restore} ${id}`} onClick={() => void restore(id)}>
+              {words.restore}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
