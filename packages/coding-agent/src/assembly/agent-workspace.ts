@@ -21,7 +21,7 @@ export function agentWorkspace(host: AgentHost): AgentWorkspace {
     async settings(task, signal) {
       const { principal, settings } = task;
       const workspacePath = settings?.workspacePath ?? "";
-      const saved = host.savedApprovalsOf(principal)?.rules ?? [];
+      const saved = (await host.savedApprovalsOf(principal)?.current()) ?? [];
       const servers = (await host.mcp?.status(mcpSessionOf(task), signal)) ?? [];
       return {
         approvalMode: approvalModeOf(host, task),
