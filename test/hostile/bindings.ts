@@ -2,7 +2,17 @@ import type { Answer, Question } from "./clients.ts";
 import { changedFrame, framed, framesOf } from "./frames.ts";
 import { jsonIn, jsonOf, objectOf } from "./json.ts";
 import { mutateBytes, mutateJson, type Random } from "./mutate.ts";
-import { CALLS, REST_SEEDS, REST_V1_SEEDS, RPC_SEEDS, RPC_V1_SEEDS, type Seed, STREAMS, UNARY } from "./seeds.ts";
+import {
+  AG_UI_SEEDS,
+  CALLS,
+  REST_SEEDS,
+  REST_V1_SEEDS,
+  RPC_SEEDS,
+  RPC_V1_SEEDS,
+  type Seed,
+  STREAMS,
+  UNARY,
+} from "./seeds.ts";
 
 /** One way to talk to the server. */
 export interface Binding {
@@ -16,12 +26,21 @@ export interface Binding {
   readonly probe: Question;
 }
 
+const RUN = { path: "/ag-ui", type: "application/json" } as const;
+
 /** The bindings whose bodies are one document, of JSON or of bytes. */
 export const DOCUMENTS: readonly Binding[] = [
   jsonRpc("JSON-RPC of A2A 0.3", RPC_SEEDS, {}),
   jsonRpc("JSON-RPC of A2A 1.0", RPC_V1_SEEDS, { "a2a-version": "1.0" }),
   rest("HTTP+JSON of A2A 0.3", REST_SEEDS, {}),
   rest("HTTP+JSON of A2A 1.0", REST_V1_SEEDS, { "a2a-version": "1.0" }),
+  {
+    name: "AG-UI",
+    client: "http1",
+    next: (random) => ({ ...RUN, body: mutateJson(pick(AG_UI_SEEDS, random), random) }),
+    faultOf: runFault,
+    probe: { ...RUN, body: AG_UI_SEEDS[0] ?? "" },
+  },
   connect("Connect with JSON", "application/json", (random) => {
     const { path, json } = pick(UNARY, random);
     return { path, body: mutateJson(json, random) };
@@ -86,6 +105,19 @@ function responseFault(response: Readonly<Record<string, unknown>>): string | un
     response.jsonrpc === "2.0" && "id" in response && ("result" in response || typeof error.message === "string");
   if (!shaped) return "no response of JSON-RPC";
   return error.code === -32603 ? `internal error: ${String(error.message)}` : undefined;
+}
+
+function runFault({ status, headers, body }: Answer): string | undefined {
+  if (status >= 500) return `status ${status}`;
+  const text = body.toString();
+  if (headers["content-type"] !== "text/event-stream") {
+    return typeof jsonIn(text).error === "string" ? undefined : "no error of the binding";
+  }
+  const events = [...text.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) => jsonIn(data));
+  if (events[0]?.type !== "RUN_STARTED") return "a run without its beginning";
+  const { type, code } = events.at(-1) ?? {};
+  if (type !== "RUN_FINISHED" && type !== "RUN_ERROR") return "a run without its end";
+  return code === "internal" || code === "unknown" ? `internal error: ${text}` : undefined;
 }
 
 function rest(name: string, seeds: readonly Seed[], headers: Readonly<Record<string, string>>): Binding {

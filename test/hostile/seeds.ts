@@ -42,6 +42,29 @@ export const RPC_V1_SEEDS: readonly string[] = [
   }),
   rpc(5, "DeleteTaskPushNotificationConfig", { taskId: "t", id: "p" }),
 ];
+export const AG_UI_SEEDS: readonly string[] = [
+  run("t", { messages: [{ id: "m", role: "user", content: "text x" }] }),
+  run("u", {
+    messages: [
+      { id: "a", role: "assistant", content: "y", toolCalls: [{ id: "c", type: "function", function: { name: "n" } }] },
+      {
+        id: "n",
+        role: "user",
+        content: [{ type: "image", source: { type: "data", value: "AA==", mimeType: "image/png" } }],
+      },
+    ],
+    context: [{ description: "d", value: "v" }],
+  }),
+  run("t", {
+    resume: [{ interruptId: "c:AAAA", status: "resolved", payload: { approved: true, editedArgs: { a: 1 } } }],
+  }),
+  run("t", { forwardedProps: { devtool: { settings: {}, sessionSettings: { model: "x" }, cancel: true } } }),
+  run("v", {
+    messages: [{ id: "w", role: "user", content: "write a.txt x" }],
+    protocolVersion: "1.0",
+    parentRunId: "p",
+  }),
+];
 export const REST_SEEDS: readonly Seed[] = [
   ["POST", "/v1/message:send", { message: { role: "ROLE_USER", messageId: "m", content: [{ text: "text x" }] } }],
   ["POST", "/v1/message:send", { message: { ...MESSAGE, taskId: "t" }, configuration: { blocking: false } }],
@@ -104,6 +127,11 @@ export const CALLS: readonly Call[] = [...UNARY, ...STREAMS];
 function call({ parent, name, input }: DescMethod, message: Message): Call {
   const json = JSON.stringify(toJson(input, message));
   return { path: `/${parent.typeName}/${name}`, json, bytes: toBinary(input, message) };
+}
+
+function run(threadId: string, fields: object): string {
+  const bare = { threadId, runId: "r", messages: [], tools: [], context: [], state: {}, forwardedProps: {} };
+  return JSON.stringify({ ...bare, ...fields });
 }
 
 function rpc(id: JsonValue, method: string, params: JsonValue): string {
