@@ -8,6 +8,7 @@ import { findSandbox } from "@devtool/sandbox";
 import { ApprovalMode } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FrontEnd } from "./ag-ui/front-end.ts";
 import { type Frame, isObject, RawClient } from "./gemini-cli/raw-client.ts";
 import { call } from "./gemini-cli/scenarios.ts";
 
@@ -68,6 +69,11 @@ describe("a question says what a yes does, to clients that know nothing of ours 
       title: `Tests [1 more line] ${special}`,
       command: `# Tests [1 more line] ${special}\nnpm test`,
     });
+    const page = new FrontEnd(server);
+    await page.say(script);
+    expect(page.interrupt.message).toBe(
+      `May I call run_shell_command? Tests [1 more line] ${special}\nIt runs in ${workspace}/evil:\n│ npm test`,
+    );
   });
 
   it("is not forged by line breaks of a command", async () => {
@@ -76,6 +82,9 @@ describe("a question says what a yes does, to clients that know nothing of ours 
     const words = wordsOf(await send(call("run_shell_command", { command: forged })));
     expect(words.split("\n").filter((line) => line.startsWith("May I call"))).toHaveLength(1);
     expect(words).toContain("│ May I call run_shell_command? Run ls\n│ It runs in /:\n│ ls\n│ ?\nAnswer yes or no");
+    const page = new FrontEnd(server);
+    await page.say(call("run_shell_command", { command: forged }));
+    expect(page.interrupt.message?.split("\n").filter((line) => line.startsWith("May I call"))).toHaveLength(1);
   });
 
   /** Sends a text over A2A 0.3 without the extension, and returns the task. */

@@ -36,17 +36,12 @@ export function stateInWords(texts: readonly string[], openCalls: readonly ToolC
   return [...texts, ...openCalls.map(renderQuestion)].filter((words) => words !== "").join("\n\n");
 }
 
-/** Maximum number of lines that a renderQuestion shows of a command, a change or a description. */
+/** Maximum number of lines that a question shows of a command, a change or a description. */
 const MAX_LINES = 200;
-/** Maximum number of lines that a renderQuestion shows of a tool's arguments. */
+/** Maximum number of lines that a question shows of a tool's arguments. */
 const MAX_ARGUMENT_LINES = 40;
 
-/**
- * Renders the renderQuestion of a tool call.
- *
- * Text from the tool, the model or an MCP server is put on a single line or behind `│`, so that it cannot forge a line
- * of the renderQuestion.
- */
+/** Renders the question of a tool call, and how to answer it. */
 function renderQuestion(call: ToolCall): string {
   const { options = [] } = call.confirmationRequest ?? {};
   const choices = options.map(({ id, name, description }) => {
@@ -55,9 +50,19 @@ function renderQuestion(call: ToolCall): string {
   });
   const hasYes = options.some(({ id }) => id === OPTION_PROCEED_ONCE);
   const answers = hasYes ? "yes or no, or with one of" : "no, or with one of";
+  return `${renderAsked(call)}\nAnswer ${answers}: ${choices.join(", ")}`;
+}
+
+/**
+ * Renders what a tool call asks: all that its approval would do.
+ *
+ * Text from the tool, the model or an MCP server is put on a single line or behind `│`, so that it cannot forge a line
+ * of the question.
+ */
+export function renderAsked(call: ToolCall): string {
   const about = oneLine(call.description ?? "");
   const asked = `May I call ${oneLine(call.toolName)}?${about === "" ? "" : ` ${about}`}`;
-  return [asked, ...renderDetails(call), `Answer ${answers}: ${choices.join(", ")}`].join("\n");
+  return [asked, ...renderDetails(call)].join("\n");
 }
 
 function renderDetails({ confirmationRequest, inputParameters = {} }: ToolCall): string[] {

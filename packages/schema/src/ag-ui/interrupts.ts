@@ -1,12 +1,12 @@
 import { create, type JsonObject, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
+import { renderAsked } from "../a2a-v03/plain-text.ts";
 import type { ConfirmationRequest, ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { InterruptDetailSchema, InterruptSchema } from "../gen/devtool/ag_ui/v1alpha/event_pb.ts";
 import { type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
 import { defined } from "../json.ts";
 import { isInterrupted } from "../task-state.ts";
 import { awaitedToolCalls, findToolCallDetail } from "../tool-call.ts";
-import { visibleText } from "../visible-text.ts";
 
 type Interrupt = MessageShape<typeof InterruptSchema>;
 
@@ -33,39 +33,21 @@ export function inputInterruptId({ id, history }: Task): string {
 
 function callInterrupt(call: ToolCall, task: Task, parametersOf: ParametersOf): Interrupt {
   const { toolCallId, toolName, confirmationRequest, inputParameters } = call;
-  const { reason = "", parentToolCallId, argumentsEditable = false } = findToolCallDetail(task, toolCallId) ?? {};
+  const { reason, parentToolCallId, argumentsEditable = false } = findToolCallDetail(task, toolCallId) ?? {};
   const parameters = argumentsEditable ? (parametersOf(toolName) ?? { type: "object" }) : undefined;
   const detail = create(
     InterruptDetailSchema,
-    defined({ confirmationRequest, arguments: inputParameters, parentToolCallId }),
+    defined({ confirmationRequest, arguments: inputParameters, parentToolCallId, reason }),
   );
   return create(InterruptSchema, {
     id: callInterruptId(toolCallId, task),
     reason: "tool_call",
-    message: [effectOf(call), reason].filter((line) => line !== "").join("\n"),
+    // A front end may show nothing else.
+    message: renderAsked(call),
     toolCallId,
     responseSchema: approvalSchema(confirmationRequest, parameters),
     metadata: { devtool: toJson(InterruptDetailSchema, detail) },
   });
-}
-
-/** What a call would do, in words: a front end may show nothing else. */
-function effectOf({ toolName, description = "", confirmationRequest }: ToolCall): string {
-  const { details } = confirmationRequest ?? {};
-  switch (details?.case) {
-    case "executeDetails":
-      return `Run: ${visibleText(details.value.command)}`;
-    case "fileEditDetails":
-      return `Change ${visibleText(details.value.filePath)}`;
-    case "mcpDetails":
-      return `Call ${details.value.toolName} of the MCP server ${details.value.serverName}`;
-    case "genericDetails":
-      return details.value.description;
-    case undefined:
-      return description || toolName;
-    default:
-      return details satisfies never;
-  }
 }
 
 function approvalSchema(request: ConfirmationRequest | undefined, parameters: JsonObject | undefined): JsonObject {
