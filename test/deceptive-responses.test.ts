@@ -144,6 +144,11 @@ describe("a model that deceives, over OpenAI's Responses API", () => {
       expect([version, shown.status]).toEqual([version, 200]);
       await shown.json();
     }
+    const path = `${server.url}/devtool.v1alpha.TaskService/GetTask`;
+    const body = JSON.stringify({ taskId: task.id });
+    const type = { "content-type": "application/json" };
+    const shown = await fetch(path, { method: "POST", headers: { ...headers, ...type }, body });
+    expect([shown.status, await shown.json()]).toEqual([200, expect.objectContaining({ task: expect.anything() })]);
   });
 
   async function ask(...streams: (readonly object[])[]): Promise<Task> {
