@@ -75,7 +75,7 @@ export async function prepareCall(
  * Validates a call again that was published before a restart.
  *
  * The call may run only with the effect that the user saw. If its effect would be different now, a call that waits for
- * approval asks again, and an approved call fails.
+ * approval asks again, and an approved call fails. So does one that the rules deny by now.
  */
 export async function resumeCall(call: ToolCall, context: PrepareContext, signal: AbortSignal): Promise<PreparedCall> {
   const detail = changedDetail(findToolCallDetail(context.task, call.toolCallId), {});
@@ -86,12 +86,24 @@ export async function resumeCall(call: ToolCall, context: PrepareContext, signal
     const prepared = { call, detail, invocation: proposed };
     const modifiedProposals = answersTo(context.task, call.toolCallId).map((answer) => withAnswer(proposed, answer));
     const shown = [proposed, ...modifiedProposals].findLast((invocation) => hasSameEffect(prepared, invocation));
-    if (shown) return { call, detail, invocation: shown };
+    if (shown) return await stillPermitted({ call, detail, invocation: shown }, shown, context, signal);
     return call.confirmationRequest ? askForApproval(prepared, proposed) : outdatedCall(prepared);
   } catch (reason) {
     signal.throwIfAborted();
     return { call: prepareFailure(call, reason, context), detail, invocation: undefined };
   }
+}
+
+/** Returns a call as it is, or marked FAILED if the policy denies it: the rules may have changed since it was decided. */
+async function stillPermitted(
+  prepared: PreparedCall,
+  invocation: ToolInvocation,
+  context: PrepareContext,
+  signal: AbortSignal,
+): Promise<PreparedCall> {
+  const { call, detail } = prepared;
+  const decision = await context.policy.decide(policyRequest(call, invocation, context), signal);
+  return decision.decision === "deny" ? applyDecision(call, detail, invocation, decision) : prepared;
 }
 
 /** Returns the ended call for an edit that was interrupted. Undefined for any other call, and for an edit that may still run. */
