@@ -6,7 +6,7 @@ import { fakeAgentCommand } from "@devtool/acp/testing";
 import { textMessage } from "@devtool/client";
 import { codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { Role, type Task, TaskState } from "@devtool/schema";
 import type { Agent } from "@devtool/server";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -14,6 +14,7 @@ import { followed, LIMIT_MS } from "./fleet/agents.ts";
 import { type Replica, startReplicaOf } from "./fleet/replicas.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
 /** What an agent says of itself: its process, its session, and what it was told there. */
 interface Recalled {
@@ -31,7 +32,7 @@ const AGENTS: readonly (readonly [name: string, agent: (home: string) => Agent])
   ],
 ];
 
-describe.skipIf(bin === undefined).each(AGENTS)("%s behind servers that share a database", (_name, agentAt) => {
+describe.skipIf(bin === undefined).each(AGENTS)(`%s behind servers that share a database${why}`, (_name, agentAt) => {
   let database: PostgresServer;
   let base: string;
   let one: Replica;

@@ -5,7 +5,7 @@ import { runCommand } from "@devtool/cli/testing";
 import { pendingToolCalls } from "@devtool/client";
 import { type CodingServerOptions, serveCodingAgent } from "@devtool/coding-agent";
 import { PostgresStore } from "@devtool/postgres";
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import type { Task } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -14,9 +14,10 @@ import { createIssuer, type Issuer } from "./auth/issuer.ts";
 import { LIMIT_MS } from "./fleet/agents.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 const SAVE = "proceed_always_and_save";
 
-describe.skipIf(bin === undefined)("an approval for good at one of several servers", () => {
+describe.skipIf(bin === undefined)(`an approval for good at one of several servers${why}`, () => {
   let database: PostgresServer;
   let issuer: Issuer;
   let root: string;

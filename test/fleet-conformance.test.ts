@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { findSubject, runServerSuite } from "@devtool/conformance";
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { knownFailingOf } from "./conformance/known-failing.ts";
 import { WAYS } from "./conformance/peers.ts";
@@ -9,10 +9,11 @@ import { variantsOf } from "./depth.ts";
 import { ServerFleet } from "./fleet/server-fleet.ts";
 import { foreignClients } from "./interop/foreign-clients.ts";
 import { SCENARIOS } from "./interop/scenario.ts";
-import { NGINX } from "./outer/nginx.ts";
+import { NGINX, WITHOUT_NGINX } from "./outer/nginx.ts";
 import { freeAddress } from "./push/free-address.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin) + WITHOUT_NGINX;
 const LIMIT_MS = 600_000;
 
 /** What a balancer hands on by HTTP/1.1. gRPC has its streams over HTTP/2, and the same handlers behind it. */
@@ -27,7 +28,7 @@ const clients = variantsOf(
   3,
 );
 
-describe.skipIf(bin === undefined || NGINX === undefined)("three servers behind a balancer, round robin", () => {
+describe.skipIf(bin === undefined || NGINX === undefined)(`three servers behind a balancer, round robin${why}`, () => {
   let database: PostgresServer;
   let fleet: ServerFleet;
   let hook: string;

@@ -1,14 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { textMessage } from "@devtool/client";
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { InboxRequestSchema, type Message } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { begin, followed, Gates, LIMIT_MS, speaking } from "./fleet/agents.ts";
 import { type Execute, type Replica, startReplica } from "./fleet/replicas.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
-describe.skipIf(bin === undefined)("copies of a message at several servers (STREAM-7)", () => {
+describe.skipIf(bin === undefined)(`copies of a message at several servers (STREAM-7)${why}`, () => {
   let database: PostgresServer;
   let schemas = 0;
   beforeAll(async () => {

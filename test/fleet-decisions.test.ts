@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { confirmationPart, pendingToolCalls, textMessage } from "@devtool/client";
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { OPTION_CANCEL, OPTION_PROCEED_ONCE } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { roundsOf } from "./depth.ts";
@@ -8,6 +8,7 @@ import { asking } from "./fleet/agents.ts";
 import { type Replica, startReplica } from "./fleet/replicas.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 const CALLS = roundsOf("DEVTOOL_DECISIONS", { quick: 60, ci: 250, deep: 10_000 });
 const AT_ONCE = 20;
 
@@ -17,7 +18,7 @@ interface Said {
   readonly error: ConnectError | undefined;
 }
 
-describe.skipIf(bin === undefined)("opposite decisions at two servers at once (R7)", () => {
+describe.skipIf(bin === undefined)(`opposite decisions at two servers at once (R7)${why}`, () => {
   let database: PostgresServer;
   beforeAll(async () => {
     database = await startPostgres(bin ?? "");

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { confirmationPart, pendingToolCalls, textMessage } from "@devtool/client";
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import {
   ApprovalMode,
   InboxRequestSchema,
@@ -15,8 +15,9 @@ import { asking, begin, followed, Gates, LIMIT_MS, speaking, textOf } from "./fl
 import { type Execute, type Replica, startReplica } from "./fleet/replicas.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
-describe.skipIf(bin === undefined)("a request for a task that another server runs", () => {
+describe.skipIf(bin === undefined)(`a request for a task that another server runs${why}`, () => {
   let database: PostgresServer;
   let schemas = 0;
   beforeAll(async () => {

@@ -2,15 +2,16 @@ import { Code } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient, type DevtoolClient, textMessage } from "@devtool/client";
 import { PostgresStore } from "@devtool/postgres";
-import { findPostgres, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
 import { createIssuer } from "./auth/issuer.ts";
 import { asking } from "./fleet/agents.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
-describe.skipIf(bin === undefined)("two principals at two servers (S12)", () => {
+describe.skipIf(bin === undefined)(`two principals at two servers (S12)${why}`, () => {
   it("cannot request anything of each other's tasks through the inbox", async () => {
     await using database = await startPostgres(bin ?? "");
     const issuer = await createIssuer();

@@ -1,12 +1,13 @@
 import { textMessage } from "@devtool/client";
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { begin, followed, Gates, LIMIT_MS, speaking } from "./fleet/agents.ts";
 import { type Execute, startReplica } from "./fleet/replicas.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
-describe.skipIf(bin === undefined)("a server that has lost a task and does not know it", () => {
+describe.skipIf(bin === undefined)(`a server that has lost a task and does not know it${why}`, () => {
   let database: PostgresServer;
   let schemas = 0;
   beforeAll(async () => {

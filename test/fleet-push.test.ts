@@ -1,16 +1,17 @@
 import { confirmationPart, pendingToolCalls, textMessage } from "@devtool/client";
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { OPTION_PROCEED_ONCE, TaskState } from "@devtool/schema";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { asking, begin, followed, Gates, LIMIT_MS, speaking } from "./fleet/agents.ts";
 import { type Execute, type Replica, startReplica } from "./fleet/replicas.ts";
 import { ServerFleet } from "./fleet/server-fleet.ts";
-import { NGINX } from "./outer/nginx.ts";
+import { NGINX, WITHOUT_NGINX } from "./outer/nginx.ts";
 import { type Receiver, receive } from "./push/receiver.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
-describe.skipIf(bin === undefined)("push notifications of servers that share a database (PUSH-1)", () => {
+describe.skipIf(bin === undefined)(`push notifications of servers that share a database (PUSH-1)${why}`, () => {
   let database: PostgresServer;
   let receiver: Receiver;
   let schemas = 0;
@@ -95,7 +96,7 @@ describe.skipIf(bin === undefined)("push notifications of servers that share a d
   });
 
   it.skipIf(NGINX === undefined)(
-    "lose no event and keep their order when servers are killed",
+    `lose no event and keep their order when servers are killed${WITHOUT_NGINX}`,
     { timeout: 300_000 },
     async () => {
       const flags = ["--push-target", receiver.target];

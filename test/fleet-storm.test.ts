@@ -1,19 +1,20 @@
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { untilCaught } from "./crash/until-caught.ts";
 import { LEFT_TO_CI, roundsOf } from "./depth.ts";
 import { ServerFleet } from "./fleet/server-fleet.ts";
 import { type Blow, runStorm } from "./fleet/storm.ts";
-import { NGINX } from "./outer/nginx.ts";
+import { NGINX, WITHOUT_NGINX } from "./outer/nginx.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin) + WITHOUT_NGINX;
 const SECONDS = roundsOf("DEVTOOL_FLEET_SECONDS", { quick: 10, ci: 60, deep: 600 });
 const NONE_WRONG = { lost: 0, disordered: 0, ranTwice: 0, misreported: 0, stuck: 0, gaps: 0 };
 const WAYS: readonly Blow[] = ["SIGKILL", "SIGSTOP", "SIGTERM", "SIGKILL"];
 const TAKEOVER_MS = 5000;
 
 describe.skipIf(bin === undefined || NGINX === undefined)(
-  "three servers behind a balancer, hit one after the other",
+  `three servers behind a balancer, hit one after the other${why}`,
   () => {
     let database: PostgresServer;
     let schemas = 0;

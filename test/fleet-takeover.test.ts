@@ -12,16 +12,17 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { OPTION_PROCEED_ONCE, type TaskEvent, TaskState } from "@devtool/schema";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 const LIMIT_MS = 120_000;
 const MAIN = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
 
-describe.skipIf(bin === undefined)("devtool serve --store", () => {
+describe.skipIf(bin === undefined)(`devtool serve --store${why}`, () => {
   let database: PostgresServer;
   let base: string;
   const servers: ServerProcess[] = [];

@@ -1,13 +1,14 @@
 import type { DevtoolClient } from "@devtool/client";
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { TaskState, type TaskSummary } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { begin, followed, Gates, LIMIT_MS, speaking } from "./fleet/agents.ts";
 import { startReplica } from "./fleet/replicas.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
-describe.skipIf(bin === undefined)("WatchTasks at a server of several", () => {
+describe.skipIf(bin === undefined)(`WatchTasks at a server of several${why}`, () => {
   let database: PostgresServer;
   beforeAll(async () => {
     database = await startPostgres(bin ?? "");

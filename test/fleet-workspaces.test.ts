@@ -3,15 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { confirmationPart, pendingToolCalls, textMessage } from "@devtool/client";
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { OPTION_PROCEED_ONCE, type Task, TaskState } from "@devtool/schema";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { asking } from "./fleet/agents.ts";
 import { type Replica, startReplica } from "./fleet/replicas.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
-describe.skipIf(bin === undefined)("servers that share a database and not all workspaces", () => {
+describe.skipIf(bin === undefined)(`servers that share a database and not all workspaces${why}`, () => {
   let database: PostgresServer;
   let base: string;
   let schemas = 0;

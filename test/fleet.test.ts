@@ -1,14 +1,15 @@
 import { Code } from "@connectrpc/connect";
 import { subscribeTask, textMessage } from "@devtool/client";
-import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { isTerminal, type TaskEvent, TaskState } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { begin, followed, Gates, LIMIT_MS, speaking, textOf } from "./fleet/agents.ts";
 import { type Execute, startReplica } from "./fleet/replicas.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
-describe.skipIf(bin === undefined)("servers that share a database", () => {
+describe.skipIf(bin === undefined)(`servers that share a database${why}`, () => {
   let database: PostgresServer;
   let schemas = 0;
   beforeAll(async () => {

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { all, BINDINGS, officialClient, sending, textPart, textsOf, userMessage } from "./a2a-v1/a2a-js-client.ts";
 import { Authority, hasOpenssl } from "./auth/certificates.ts";
 import { jsClient03 } from "./interop/clients/client-03.ts";
-import { documentedConfig, NGINX, openEntrance, startNginx } from "./outer/nginx.ts";
+import { documentedConfig, openEntrance, startNginx, WITHOUT_NGINX } from "./outer/nginx.ts";
 import { play } from "./outer/play.ts";
 
 const A2A = ["1.0 JSONRPC", "1.0 HTTP+JSON", "1.0 GRPC", "0.3 JSONRPC", "0.3 HTTP+JSON"];
@@ -21,7 +21,9 @@ const PROTOCOLS = ["connect", "grpc", "grpc-web", ...A2A];
 /** The bindings that nginx forwards by `proxy_pass`; gRPC uses `grpc_pass`, which does not buffer. */
 const PROXIED = PROTOCOLS.filter((name) => !/^grpc$|GRPC$/.test(name));
 
-describe.skipIf(NGINX === undefined || !(await hasOpenssl()))("a server behind the nginx of docs/deployment.md", () => {
+const why = WITHOUT_NGINX || ((await hasOpenssl()) ? "" : " (skipped: openssl is not installed)");
+
+describe.skipIf(why !== "")(`a server behind the nginx of docs/deployment.md${why}`, () => {
   let directory: string;
   const trusted = getCACertificates();
   beforeAll(async () => {

@@ -9,6 +9,10 @@ import { setTimeout as delay } from "node:timers/promises";
 /** The nginx of the system; undefined where there is none. */
 export const NGINX = ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/bin/nginx"].find(existsSync);
 
+/** Appended to the name of a test that needs nginx: why it is skipped. Empty where nginx is installed. */
+export const WITHOUT_NGINX: string =
+  NGINX === undefined ? " (skipped: nginx is not installed: apt-get install nginx)" : "";
+
 /** One of the configurations that docs/deployment.md shows, by the name in the comment before it. */
 export async function documentedConfig(name: string): Promise<string> {
   const text = await readFile(new URL("../../docs/deployment.md", import.meta.url), "utf8");

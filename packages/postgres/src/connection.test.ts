@@ -7,9 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { assertVersion } from "./connection.ts";
 import { migrate, VERSION } from "./migrate.ts";
 import { PostgresStore } from "./postgres-store.ts";
-import { findPostgres, type PostgresServer, startPostgres } from "./testing/index.ts";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "./testing/index.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
 describe("the URL of a store", () => {
   it.each(["nonsense", "mysql://u:secret@h/d", "postgres://u:secret@h/"])(
@@ -41,7 +42,7 @@ describe("the version of PostgreSQL", () => {
   });
 });
 
-describe.skipIf(bin === undefined)("a database", () => {
+describe.skipIf(bin === undefined)(`a database${why}`, () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres(bin ?? "");

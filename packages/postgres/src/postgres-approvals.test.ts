@@ -3,11 +3,12 @@ import { type PolicyFile, PolicyFileSchema, RuleDecision } from "@devtool/schema
 import { Code } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
-import { findPostgres, type PostgresServer, startPostgres } from "./testing/index.ts";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "./testing/index.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
-describe.skipIf(bin === undefined)("PostgresApprovals", () => {
+describe.skipIf(bin === undefined)(`PostgresApprovals${why}`, () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres(bin ?? "");

@@ -2,11 +2,12 @@ import { Code } from "@devtool/server";
 import { created, eventsOf, text } from "@devtool/server/testing/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
-import { findPostgres, type PostgresServer, startPostgres } from "./testing/index.ts";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "./testing/index.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
-describe.skipIf(bin === undefined)("PostgresLeases", () => {
+describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
   let server: PostgresServer;
   let schemas = 0;
   beforeAll(async () => {

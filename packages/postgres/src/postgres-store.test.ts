@@ -4,11 +4,12 @@ import { Code, verifyAudit } from "@devtool/server";
 import { created, eventsOf, testPushConfigStore, testTaskStore, text } from "@devtool/server/testing/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
-import { findPostgres, type PostgresServer, startPostgres } from "./testing/index.ts";
+import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "./testing/index.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
-describe.skipIf(bin === undefined)("PostgresStore", () => {
+describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
   let server: PostgresServer;
   let schemas = 0;
   beforeAll(async () => {

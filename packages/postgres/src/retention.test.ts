@@ -7,14 +7,15 @@ import { created, eventsOf, labeled, text } from "@devtool/server/testing/contra
 import { Client } from "pg";
 import { describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
-import { findPostgres, startPostgres } from "./testing/index.ts";
+import { findPostgres, startPostgres, withoutPostgres } from "./testing/index.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 const PAGE = readFileSync(new URL("../../../docs/postgres.md", import.meta.url), "utf8");
 const [, STATEMENTS = ""] = /## Remove old tasks[\s\S]*?```sql\n([\s\S]*?)```/.exec(PAGE) ?? [];
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
-describe.skipIf(bin === undefined)("the statements of docs/postgres.md that remove old tasks", () => {
+describe.skipIf(bin === undefined)(`the statements of docs/postgres.md that remove old tasks${why}`, () => {
   it("remove ended tasks without a change for 90 days, with all their rows, and keep the others and the audit log", async () => {
     await using server = await startPostgres(bin ?? "");
     await using store = await PostgresStore.open({ url: server.url });

@@ -3,13 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { confirmationPart, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { findPostgres, startPostgres } from "@devtool/postgres/testing";
+import { findPostgres, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import { emptyTask, reduceTask, type Task, TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "../connection.ts";
 import { runCommand } from "../testing/run-command.ts";
 
 const bin = findPostgres();
+const why = withoutPostgres(bin);
 
 describe("devtool store copy", () => {
   let root: string;
@@ -26,7 +27,7 @@ describe("devtool store copy", () => {
     expect(ended.state).toBe(TaskState.COMPLETED);
   });
 
-  it.skipIf(bin === undefined)("copies into PostgreSQL and out of it, with the same audit log", async () => {
+  it.skipIf(bin === undefined)(`copies into PostgreSQL and out of it, with the same audit log${why}`, async () => {
     await using postgres = await startPostgres(bin ?? "");
     const asked = await ask(join(root, "data"));
     const saved = '[[rule]]\ntool = [ "write_file" ]\npath = [ "a.txt" ]\ndecision = "allow"\nworkspace = "/w"\n';

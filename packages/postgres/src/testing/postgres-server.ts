@@ -43,6 +43,11 @@ export function findPostgres(): string | undefined {
   return undefined;
 }
 
+/** Appended to the name of a test that needs PostgreSQL: why it is skipped. Empty where PostgreSQL is installed. */
+export function withoutPostgres(bin: string | undefined): string {
+  return bin === undefined ? " (skipped: PostgreSQL is not installed: apt-get install postgresql)" : "";
+}
+
 /** Makes and starts a server. PostgreSQL refuses to run as root, so the server of root runs as `nobody`. */
 export async function startPostgres(
   bin: string,
