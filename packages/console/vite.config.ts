@@ -22,5 +22,7 @@ export default defineConfig({
 
 /** The views of `session-details.tsx`, and what they alone use. */
 function isLoadedFirst(path: string): boolean {
-  return !/\/page\/(session-details|timeline|audit-trail|checkpoint-list|workspace-rules|use-answer)\.tsx?$/.test(path);
+  return !/node_modules\/eventsource-parser\/|\/page\/(session-details|timeline|frame-list|frames|audit-trail|checkpoint-list|workspace-rules|use-answer)\.tsx?$/.test(
+    path,
+  );
 }

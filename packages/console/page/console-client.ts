@@ -6,6 +6,8 @@ import { BrowserAccessService } from "@devtool/schema";
 /** What the page calls. */
 export interface ConsoleClient extends DevtoolClient {
   readonly browsers: Client<typeof BrowserAccessService>;
+  /** Sends an HTTP request to the server, with the page's credentials; the path begins behind the server's address. */
+  readonly request: (path: string, init: RequestInit) => Promise<Response>;
 }
 
 /** The name of this program in the log of answers. */
@@ -13,9 +15,8 @@ export const CLIENT_LABEL = "console";
 
 /** Creates the transport to the server that the page came from. An empty token calls without credentials. */
 export function createTransport(token: string): Transport {
-  const baseUrl = new URL("..", location.href).href.replace(/\/$/, "");
   return createConnectTransport({
-    baseUrl,
+    baseUrl: baseUrl(),
     useBinaryFormat: true,
     interceptors: token === "" ? [] : [bearerInterceptor(token)],
   });
@@ -24,5 +25,18 @@ export function createTransport(token: string): Transport {
 /** Creates the clients of the services. */
 export function createConsoleClient(token: string): ConsoleClient {
   const transport = createTransport(token);
-  return { ...createDevtoolClient(transport), browsers: createClient(BrowserAccessService, transport) };
+  return {
+    ...createDevtoolClient(transport),
+    browsers: createClient(BrowserAccessService, transport),
+    request: (path, init) => {
+      const headers = new Headers(init.headers);
+      headers.set("authorization", `Bearer ${token}`);
+      return fetch(`${baseUrl()}${path}`, { ...init, headers });
+    },
+  };
+}
+
+/** The address of the server that the page came from, without a slash at its end. */
+function baseUrl(): string {
+  return new URL("..", location.href).href.replace(/\/$/, "");
 }

@@ -5,7 +5,9 @@ import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { VList } from "virtua";
 import type { ConsoleClient } from "./console-client.ts";
-import { language } from "./words.ts";
+import { FrameList } from "./frame-list.tsx";
+import { BINDINGS } from "./frames.ts";
+import { language, words } from "./words.ts";
 
 export interface TimelineProps {
   readonly client: ConsoleClient;
@@ -14,8 +16,33 @@ export interface TimelineProps {
   readonly head: bigint;
 }
 
-/** The log of a session, event by event, as the server stores and streams it. */
+/** A session on the wire: the events of its log, or the frames of another binding. */
 export function Timeline({ client, taskId, head }: TimelineProps): ReactNode {
+  const [name, choose] = useState("");
+  const binding = BINDINGS.find((one) => one.name === name);
+  return (
+    <div className="frames">
+      <label>
+        {words.binding}
+        <select value={name} onChange={({ currentTarget }) => choose(currentTarget.value)}>
+          <option value="">Connect</option>
+          {BINDINGS.map((one) => (
+            <option key={one.name}>{one.name}</option>
+          ))}
+        </select>
+      </label>
+      <p className="facts">{binding ? words.aboutFrames : words.aboutEvents}</p>
+      {binding ? (
+        <FrameList key={name} client={client} taskId={taskId} binding={binding} />
+      ) : (
+        <EventList client={client} taskId={taskId} head={head} />
+      )}
+    </div>
+  );
+}
+
+/** The log of a session, event by event. */
+function EventList({ client, taskId, head }: TimelineProps): ReactNode {
   const events = useEvents(client, taskId, head);
   return (
     <VList className="timeline">

@@ -69,6 +69,13 @@ export const de: Words = {
   isUsed: "wird benutzt",
   isNotUsed: "wird nicht benutzt",
   none: "Keine.",
+  binding: "Protokoll-Form",
+  copy: "Kopieren",
+  copied: "Kopiert",
+  leftOut: "ältere Frames sind nicht aufgehoben",
+  aboutFrames:
+    "Jeder Frame so, wie der Server ihn in dieser Form sendet, vom Beginn der Sitzung an. gRPC trägt die Nachrichten von A2A 1.0 binär, was Browser nicht öffnen können.",
+  aboutEvents: "Jedes Ereignis, wie die Konsole es über Connect bekommt, als JSON geschrieben.",
   toBottom: "Neuestes",
   skip: "Zur Sitzung springen",
   accessTitle: "Öffne die Konsole vom Terminal aus",

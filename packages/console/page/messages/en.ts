@@ -70,6 +70,13 @@ export const en = {
   isUsed: "is used",
   isNotUsed: "is not used",
   none: "None.",
+  binding: "Binding",
+  copy: "Copy",
+  copied: "Copied",
+  leftOut: "older frames are not kept",
+  aboutFrames:
+    "Each frame as the server sends it on this binding, from the beginning of the session. gRPC carries the messages of A2A 1.0 in binary, which browsers cannot open.",
+  aboutEvents: "Each event as the console gets it over Connect, written as JSON.",
   toBottom: "Latest",
   skip: "Skip to the session",
   accessTitle: "Open the console from your terminal",
