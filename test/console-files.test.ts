@@ -14,7 +14,7 @@ describe("the files of the console", () => {
   beforeAll(async () => {
     server = await createServer({ agents: { agent }, site: await loadConsole() });
     const html = await (await get("/")).text();
-    script = /src="\.(\/assets\/[^"]+\.js)"/.exec(html)?.[1] ?? "";
+    script = /src="\.(\/assets\/page-[^"]+\.js)"/.exec(html)?.[1] ?? "";
   });
   afterAll(() => server.close());
 
