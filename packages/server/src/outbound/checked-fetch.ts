@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { Code, DevtoolError } from "../errors.ts";
 import { lookupOf } from "./guarded-fetch.ts";
+import { interimLimit } from "./interim-limit.ts";
 import { checkedAddresses, hostPort, type OutboundPolicy, parseTarget } from "./outbound-policy.ts";
 
 /**
@@ -16,13 +17,15 @@ export function checkedFetch(policy: OutboundPolicy): (url: string | URL, init?:
     const addresses = await checkedAddresses(target, policy, request.signal);
     const { Agent, request: send } = await import("undici");
     const agent = new Agent({ connect: { lookup: lookupOf(addresses) }, pipelining: 0 });
+    const { onInfo, signal: tooMany } = interimLimit(hostPort(target));
     try {
       const answer = await send(target.href, {
         dispatcher: agent,
         method: request.method === "POST" ? "POST" : request.method === "DELETE" ? "DELETE" : "GET",
         headers: { ...Object.fromEntries(request.headers), "accept-encoding": "identity" },
         ...(request.body ? { body: await request.text() } : {}),
-        signal: request.signal,
+        onInfo,
+        signal: AbortSignal.any([request.signal, tooMany]),
       });
       const { statusCode, body, headers } = answer;
       body.once("close", () => void agent.destroy());

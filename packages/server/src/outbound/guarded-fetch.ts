@@ -3,6 +3,7 @@ import type { Dispatcher } from "undici";
 import { Code, DevtoolError } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
 import { abortable } from "../stream/abortable.ts";
+import { interimLimit } from "./interim-limit.ts";
 import { checkedAddresses, type OutboundPolicy, parseTarget } from "./outbound-policy.ts";
 
 /** A request to a host that a model or a client named. */
@@ -118,7 +119,10 @@ async function send(
   const { Agent, request } = await import("undici");
   const agent = new Agent({ connect: { lookup: lookupOf(addresses) }, pipelining: 0 });
   try {
-    const options = { dispatcher: agent, method, headers: { ...headers, "accept-encoding": "identity" }, signal };
+    const { onInfo, signal: tooMany } = interimLimit(url.host);
+    const limits = AbortSignal.any([signal, tooMany]);
+    const sent = { ...headers, "accept-encoding": "identity" };
+    const options = { dispatcher: agent, method, headers: sent, onInfo, signal: limits };
     failpoint("devtool:outbound.request.before");
     const answer = await request(url.href, body === undefined ? options : { ...options, body });
     failpoint("devtool:outbound.request.after");
