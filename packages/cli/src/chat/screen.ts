@@ -111,7 +111,7 @@ function queueLines({ outbox: { texts }, asking, composer, tasks }: Chat, { pain
     asking.call && composer.draft.text !== "" ? [`· kept for your next message: ${composer.draft.text}`] : [];
   const help = asking.call ? [] : commandHelp(composer.draft.text, tasks.commands);
   return [...shown, ...more, ...hint, ...kept, ...completions(composer.candidates), ...help].flatMap((line) =>
-    clipped(paint("dim", oneLineOf(line)), columns),
+    clipped(oneLineOf(line), columns).map((piece) => paint("dim", piece)),
   );
 }
 

@@ -67,6 +67,8 @@ describe("what a chat prints of a task", () => {
     ];
     const here = new Scrollback();
     here.noteAnswer("a");
+    const waiting = working(call("b", ToolCallStatus.EXECUTING, ""), ...items);
+    expect(here.live(waiting, style).join("\n")).not.toContain("answered");
     expect(printed(here, working(...items)).join("\n")).not.toMatch(/answered|new/);
     expect(printed(new Scrollback(), working(...items)).join("\n")).toMatch(/· answered: cancel[\s\S]*new/);
   });

@@ -48,7 +48,7 @@ export class Scrollback {
       if (content.case === "toolCall") {
         return content.value.confirmationRequest ? [] : runningLines(content.value, style);
       }
-      if (content.case !== "text" || item.role === Role.USER) return entryOf(item, style)?.lines ?? [];
+      if (content.case !== "text" || item.role === Role.USER) return this.#restOf(item, style)?.lines ?? [];
       const printed = index === 0 ? this.#characters : 0;
       return textLines(content.value.slice(printed), printed === 0 ? "first" : "later", style);
     });
