@@ -5,21 +5,18 @@ export type {
   Agent,
   AgentCommands,
   AgentConversations,
-  AgentOffers,
   AgentServices,
   CardExtension,
   CommandContext,
   CommandPlace,
   ConversationKey,
-  OfferedMcpServer,
-  OfferedModel,
-  OfferedTool,
   OpenAgent,
   Skill,
   Summarized,
 } from "./agent/agent.ts";
 export type { AgentCall, CallOutcome, CallOutput, CallQuestion } from "./agent/agent-call.ts";
 export type { AgentEvent, AgentExecutor, ArgumentsEdit, Turn, TurnEnd, TurnNews } from "./agent/agent-executor.ts";
+export type { AgentOffers, OfferedMcpServer, OfferedModel, OfferedTool } from "./agent/agent-offers.ts";
 export type { AgentWorkspace } from "./agent/agent-workspace.ts";
 export { type CallUpdate, changedDetail } from "./agent/call-update.ts";
 export { Confirmations } from "./agent/confirmations.ts";

@@ -1,4 +1,3 @@
-import type { JsonObject } from "@bufbuild/protobuf";
 import type {
   ExecuteSlashCommandRequest,
   SessionSettings,
@@ -10,6 +9,7 @@ import type {
 } from "@devtool/schema";
 import type { ApprovalStorage } from "../store/approval-storage.ts";
 import type { AgentExecutor } from "./agent-executor.ts";
+import type { AgentOffers, OfferedModel } from "./agent-offers.ts";
 import type { AgentWorkspace } from "./agent-workspace.ts";
 
 /**
@@ -170,45 +170,6 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
    * Throws a `DevtoolError` when they cannot be listed.
    */
   models?(signal: AbortSignal): Promise<readonly OfferedModel[]>;
-}
-
-/** A model that sessions of an agent can choose. */
-export interface OfferedModel {
-  /** The value of `SessionSettings.model`. */
-  readonly name: string;
-
-  /** The name for people. Default: none. */
-  readonly displayName?: string | undefined;
-
-  /** The maximum number of tokens that the model accepts as its input. Default: unknown. */
-  readonly contextWindowTokens?: number | undefined;
-}
-
-/** The tools and MCP servers that a task can use. */
-export interface AgentOffers {
-  /** All tools, including those of MCP servers. */
-  readonly tools: readonly OfferedTool[];
-
-  /** The operator's MCP servers and those that the client added. */
-  readonly mcpServers: readonly OfferedMcpServer[];
-}
-
-/** A tool in the list for clients. */
-export interface OfferedTool {
-  readonly name: string;
-  readonly description: string;
-
-  /** The parameters: a JSON Schema of type object. Default: none. */
-  readonly parameters?: JsonObject | undefined;
-}
-
-/** An MCP server in the list for clients. */
-export interface OfferedMcpServer {
-  readonly name: string;
-  readonly status: "connected" | "connecting" | "disconnected";
-
-  /** The server's tools, under the same names as in `AgentOffers.tools`. */
-  readonly tools: readonly OfferedTool[];
 }
 
 /**

@@ -6,17 +6,9 @@ import {
   type Task,
   type TurnSettings,
 } from "@devtool/schema";
-import type {
-  About,
-  Agent,
-  AgentCommands,
-  AgentOffers,
-  AgentServices,
-  ConversationKey,
-  OfferedModel,
-  OpenAgent,
-} from "../agent/agent.ts";
+import type { About, Agent, AgentCommands, AgentServices, ConversationKey, OpenAgent } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
+import type { AgentOffers, OfferedModel } from "../agent/agent-offers.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { ServerOptions } from "../server-options.ts";
 

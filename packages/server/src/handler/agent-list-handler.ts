@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AgentListService, ListedAgentSchema } from "@devtool/schema";
-import type { OfferedModel } from "../agent/agent.ts";
+import type { OfferedModel } from "../agent/agent-offers.ts";
 import { assertKnown } from "./caller.ts";
 
 /** What `AgentListService` lists. */

@@ -1,5 +1,5 @@
 import type { Task } from "@devtool/schema";
-import type { AgentOffers } from "../agent/agent.ts";
+import type { AgentOffers } from "../agent/agent-offers.ts";
 import { DevtoolError } from "../errors.ts";
 import { principalOf } from "./caller.ts";
 import type { Exchanges } from "./exchange.ts";

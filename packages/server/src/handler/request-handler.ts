@@ -7,7 +7,7 @@ import type {
   TaskService,
   WorkspaceService,
 } from "@devtool/schema";
-import type { AgentOffers } from "../agent/agent.ts";
+import type { AgentOffers } from "../agent/agent-offers.ts";
 
 /**
  * Everything that a client can request, independent of the protocol.

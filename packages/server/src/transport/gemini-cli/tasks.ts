@@ -18,7 +18,7 @@ import {
   ToolInfoSchema,
 } from "@devtool/schema/gemini-cli";
 import { defined } from "@devtool/schema/json";
-import type { OfferedTool } from "../../agent/agent.ts";
+import type { OfferedTool } from "../../agent/agent-offers.ts";
 import { quoted } from "../../errors.ts";
 import { readBody } from "../http/body.ts";
 import { send } from "../http/route.ts";
