@@ -11,7 +11,7 @@ export interface InterimLimit {
   readonly onInfo: () => void;
 }
 
-/** Limits the interim responses of a host, such as early hints: a stream of them without end is no body, so no size limits it. */
+/** Limits the interim responses of a host, such as early hints. Limits on the size of bodies do not count them. */
 export function interimLimit(host: string): InterimLimit {
   const tooMany = new AbortController();
   let count = 0;
