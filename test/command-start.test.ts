@@ -31,7 +31,10 @@ describe("a command that talks to a server", () => {
       const args = ["--import", hook, main, "tasks", "--url", server.url, "--token", server.token];
       const env = { PATH: process.env.PATH, LOADED: loaded, DEVTOOL_DATA: join(directory, "data") };
       await promisify(execFile)(process.execPath, args, { env });
-      const files = readFileSync(loaded, "utf8").trim().split("\n").map((url) => fileURLToPath(url));
+      const files = readFileSync(loaded, "utf8")
+        .trim()
+        .split("\n")
+        .map((url) => fileURLToPath(url));
       expect(files).toContain(main);
       const texts = files.filter((path) => path !== hook).map((path) => readFileSync(path, "utf8"));
       expect(texts.filter((text) => text.includes("CREATE TABLE"))).toHaveLength(0);

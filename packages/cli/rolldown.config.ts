@@ -23,7 +23,10 @@ export default defineConfig({
     cleanDir: true,
     sourcemap: true,
     // Else a part of it stands in one file with the server, which each client would load.
-    codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: "connect-node", test: /@connectrpc\/connect-node/ }] },
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: [{ name: "connect-node", test: /@connectrpc\/connect-node/ }],
+    },
   },
   plugins: [
     thirdPartyLicenses("THIRD-PARTY-LICENSES.txt"),
