@@ -102,6 +102,24 @@ describe.skipIf(CHROMIUM === undefined)("what the console shows in Chromium (ski
     expect(opened.faults()).toEqual([]);
   });
 
+  it("shows the card of an agent, as the server gives it to other clients", async () => {
+    await using several = await createServer({
+      agents: { painter, second: { ...painter, about: { name: "Second", description: "Another one." } } },
+      workspace: process.cwd(),
+      site: await loadConsole(),
+    });
+    await using opened = await openConsole(browser, several);
+    const { page } = opened;
+    await page.getByRole("link", { name: "Server" }).click();
+    for (const name of ["Painter", "Second"]) {
+      const about = page.locator(".server article", { has: page.getByRole("heading", { name }) });
+      await about.getByText("Agent card").click();
+      await about.locator(".output", { hasText: `"name": "${name}"` }).waitFor();
+      expect(await about.locator(".output").textContent()).toContain('"supportedInterfaces"');
+    }
+    expect(opened.faults()).toEqual([]);
+  });
+
   it("shows a notice until something else happens", async () => {
     await using opened = await openConsole(browser, server);
     const { page } = opened;

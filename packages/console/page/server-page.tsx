@@ -2,6 +2,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { useAgents } from "@devtool/react";
 import type { BrowserSession } from "@devtool/schema";
 import { type ReactNode, useCallback, useEffect, useState } from "react";
+import { AgentCard } from "./agent-card.tsx";
 import type { ConsoleClient } from "./console-client.ts";
 import { language, words } from "./words.ts";
 
@@ -20,6 +21,7 @@ export function ServerPage({ client }: { readonly client: ConsoleClient }): Reac
         <article key={name}>
           <h3>{displayName}</h3>
           <p>{description}</p>
+          <AgentCard client={client} agent={name} />
           <p className="facts">{[name, model && `${words.model} ${model}`].filter(Boolean).join(" · ")}</p>
         </article>
       ))}

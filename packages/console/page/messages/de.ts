@@ -76,6 +76,7 @@ export const de: Words = {
   aboutFrames:
     "Jeder Frame so, wie der Server ihn in dieser Form sendet, vom Beginn der Sitzung an. gRPC trägt die Nachrichten von A2A 1.0 binär, was Browser nicht öffnen können.",
   aboutEvents: "Jedes Ereignis, wie die Konsole es über Connect bekommt, als JSON geschrieben.",
+  card: "Karte des Agenten",
   toBottom: "Neuestes",
   skip: "Zur Sitzung springen",
   accessTitle: "Öffne die Konsole vom Terminal aus",

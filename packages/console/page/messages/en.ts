@@ -77,6 +77,7 @@ export const en = {
   aboutFrames:
     "Each frame as the server sends it on this binding, from the beginning of the session. gRPC carries the messages of A2A 1.0 in binary, which browsers cannot open.",
   aboutEvents: "Each event as the console gets it over Connect, written as JSON.",
+  card: "Agent card",
   toBottom: "Latest",
   skip: "Skip to the session",
   accessTitle: "Open the console from your terminal",

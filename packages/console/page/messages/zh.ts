@@ -75,6 +75,7 @@ export const zh: Words = {
   leftOut: "更早的帧未保留",
   aboutFrames: "此绑定上服务器发送的每一帧的原文,从会话开始。gRPC 以二进制传输 A2A 1.0 的消息,浏览器无法打开。",
   aboutEvents: "控制台通过 Connect 收到的每个事件,以 JSON 显示。",
+  card: "代理卡片",
   toBottom: "最新",
   skip: "跳到会话",
   accessTitle: "请从终端打开控制台",
