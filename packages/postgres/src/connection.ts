@@ -21,7 +21,7 @@ export interface PostgresOptions {
   /** The schema that holds the tables. Created when it is missing. Default `devtool`. */
   readonly schema?: string | undefined;
 
-  /** The maximum number of connections for statements. One more listens. Default 8. */
+  /** The maximum number of connections for statements. One more listens, and one renews leases. Default 8. */
   readonly maxConnections?: number | undefined;
 }
 
@@ -29,6 +29,9 @@ export interface PostgresOptions {
 export interface Database {
   /** The connections for statements. Whoever opened the database ends them. */
   readonly pool: Pool;
+
+  /** One more connection, for what must not wait for the others. Whoever opened the database ends it. */
+  readonly urgent: Pool;
 
   /** The configuration of a further connection. */
   readonly config: ClientConfig;
@@ -58,9 +61,10 @@ export async function openDatabase({
   const pool = new Pool({ ...config, max: maxConnections });
   // A connection that breaks while nobody uses it is replaced. Statements report errors of their own.
   pool.on("error", () => undefined);
+  const urgent = new Pool({ ...config, max: 1 }).on("error", () => undefined);
   try {
     await prepare(pool, schema, label);
-    return { pool, config, schema };
+    return { pool, urgent, config, schema };
   } catch (reason) {
     await pool.end();
     throw openError(label, reason);

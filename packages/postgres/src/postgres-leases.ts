@@ -28,15 +28,20 @@ const IS_ORPHANED =
  */
 export class PostgresLeases implements TaskLeases, AsyncDisposable {
   readonly #pool: Pool;
+  readonly #renewals: Pool;
   readonly #leaseMs: number;
   #term: Promise<Term> | undefined;
   #owner: string | undefined;
   #givenUp: Promise<void> | undefined;
   readonly #onGivenUp: () => void;
 
-  /** @param onGivenUp tells the other servers that this one has given up its leases */
-  constructor(pool: Pool, onGivenUp: () => void, leaseMs: number = LEASE_MS) {
+  /**
+   * @param renewals a connection that nothing else waits for, so that a busy server keeps its leases
+   * @param onGivenUp tells the other servers that this one has given up its leases
+   */
+  constructor(pool: Pool, renewals: Pool, onGivenUp: () => void, leaseMs: number = LEASE_MS) {
     this.#pool = pool;
+    this.#renewals = renewals;
     this.#onGivenUp = onGivenUp;
     this.#leaseMs = leaseMs;
   }
@@ -96,7 +101,7 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     const term = await this.#term?.catch(() => undefined);
     term?.end();
     // The tasks are free without it as well, when the lease ends.
-    await this.#pool.query("DELETE FROM replica WHERE id = $1", [term?.owner]).catch(() => undefined);
+    await this.#renewals.query("DELETE FROM replica WHERE id = $1", [term?.owner]).catch(() => undefined);
     this.#onGivenUp();
   }
 
@@ -161,7 +166,7 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
 
   async #beginTerm(): Promise<Term> {
     try {
-      const term = await Term.begin(this.#pool, this.#leaseMs);
+      const term = await Term.begin(this.#renewals, this.#leaseMs);
       this.#owner = term.owner;
       return term;
     } catch (reason) {

@@ -61,6 +61,7 @@ export class PostgresStore implements ServerStore {
     readonly forgetMessage: (principal: string, messageId: string, recorded: TaskEvent) => Promise<void>;
   };
   readonly #pool: Pool;
+  readonly #urgent: Pool;
   readonly #audit: AuditLog;
   readonly #queue: Append[] = [];
   #writing: Promise<void> | undefined;
@@ -74,10 +75,11 @@ export class PostgresStore implements ServerStore {
     return new PostgresStore(await openDatabase(options));
   }
 
-  private constructor({ pool, config, schema }: Database) {
+  private constructor({ pool, urgent, config, schema }: Database) {
     this.#pool = pool;
+    this.#urgent = urgent;
     const changes = new PostgresChanges(pool, config, schema);
-    const leases = new PostgresLeases(pool, () => changes.announceLeft());
+    const leases = new PostgresLeases(pool, urgent, () => changes.announceLeft());
     const inbox = new PostgresInbox(pool, leases, changes);
     const sessions = new PostgresAgentSessions(pool, leases);
     const forgetMessage = this.#forgetMessage.bind(this);
@@ -191,6 +193,7 @@ export class PostgresStore implements ServerStore {
     await this.pushConfigs.settle();
     await this.shared.leases[Symbol.asyncDispose]();
     await this.shared.changes[Symbol.asyncDispose]();
+    await this.#urgent.end();
     await this.#pool.end();
   }
 
