@@ -18,7 +18,7 @@ import { keyFile } from "../push/key-file.ts";
 import { ObservedTaskStore } from "../push/observed-task-store.ts";
 import { SigningKeys } from "../push/signing-keys.ts";
 import { limitsWithDefaults, type ServerLimits, type ServerSettings } from "../server-options.ts";
-import type { TaskStore } from "../store/task-store.ts";
+import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { createAgentConversations } from "../task/agent-conversations.ts";
 import { InboxWorker, type InboxWorkerOptions } from "../task/inbox-worker.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
@@ -108,13 +108,7 @@ export async function openCore(
       }),
     );
     await registry.recover();
-    if (shared) {
-      const onPushConfig: InboxWorkerOptions["onPushConfig"] = async (session, id) =>
-        notifications.tasks?.take(session, id);
-      inbox = new InboxWorker({ inbox: shared.inbox, registry, onPushConfig, onError });
-      const takeover = new Takeover({ registry, shared, clock, onError });
-      void takeover.watch(closing.signal);
-    }
+    if (shared) inbox = joinFleet(shared, { registry, notifications, clock, onError }, closing.signal);
   } catch (reason) {
     await dispose();
     throw reason;
@@ -127,6 +121,24 @@ export async function openCore(
     await shared.leases.giveUp();
   };
   return { store, registry, handler, limits, notifications, keys, handOver, [Symbol.asyncDispose]: dispose };
+}
+
+/** Takes the requests that other servers of a store receive, and, until the signal aborts, the tasks of those that have ended. */
+function joinFleet(
+  shared: SharedTasks,
+  {
+    registry,
+    notifications,
+    clock,
+    onError,
+  }: Pick<ServerCore, "registry" | "notifications"> & Pick<Surroundings, "clock" | "onError">,
+  signal: AbortSignal,
+): InboxWorker {
+  const onPushConfig: InboxWorkerOptions["onPushConfig"] = async (session, id) =>
+    notifications.tasks?.take(session, id);
+  const inbox = new InboxWorker({ inbox: shared.inbox, registry, onPushConfig, onError });
+  void new Takeover({ registry, shared, clock, onError }).watch(signal);
+  return inbox;
 }
 
 /** The directories that may contain workspaces. */
