@@ -151,6 +151,15 @@ exact_command = true
     const again = await SavedApprovals.open(directory, expect.unreachable);
     expect((await again.current()).map(({ decision }) => decision)).toEqual(["deny", "allow"]);
   });
+
+  it("drop the oldest when there are more than 500, and no rule of the user that denies", async () => {
+    await writeFile(path, '[[rule]]\ntool = "run_shell_command"\ndecision = "deny"\n');
+    const saved = await SavedApprovals.open(directory, expect.unreachable);
+    await saved.save(Array.from({ length: 502 }, (_none, index) => approval(`make t${index}`)));
+    const rules = await saved.current();
+    expect(rules.map(({ decision }) => decision).slice(0, 2)).toEqual(["deny", "allow"]);
+    expect([rules.length, rules[1]?.rule.commandPrefix]).toEqual([501, ["make t2"]]);
+  });
 });
 
 describe("saved approvals that servers share", () => {

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { create, equals, toBinary } from "@bufbuild/protobuf";
-import { PolicyFileSchema, type PolicyRule, PolicyRuleSchema } from "@devtool/schema";
+import { PolicyFileSchema, type PolicyRule, PolicyRuleSchema, RuleDecision } from "@devtool/schema";
 import { ApprovalFile, SAVED_APPROVALS_FILE } from "./approval-file.ts";
 import type { ApprovalStorage } from "./approval-storage.ts";
 import { type CompiledRule, compileRule } from "./compiled-rule.ts";
@@ -103,10 +103,20 @@ export class SavedApprovals {
       const present = file.rule.map(narrow);
       const rule = [...next(present)];
       if (rule.length === present.length && rule.every((one, index) => one === present[index])) return;
-      const newest = create(PolicyFileSchema, { rule: rule.slice(-MAX_APPROVALS) });
-      if (await this.#storage.replace(newest, version)) return;
+      const stored = create(PolicyFileSchema, { rule: withoutOldest(rule) });
+      if (await this.#storage.replace(stored, version)) return;
     }
   }
+}
+
+/** Returns the rules without the oldest approvals that are too many. A rule of the user that denies or asks stays. */
+function withoutOldest(rules: readonly PolicyRule[]): PolicyRule[] {
+  let tooMany = rules.filter(isApproval).length - MAX_APPROVALS;
+  return rules.filter((rule) => !isApproval(rule) || tooMany-- <= 0);
+}
+
+function isApproval({ decision }: PolicyRule): boolean {
+  return decision === RuleDecision.ALLOW;
 }
 
 /** Returns the id of an approval: 12 hexadecimal digits, the same at all servers. */
