@@ -11,6 +11,8 @@ import type { Frame } from "../http/answer.ts";
 export interface SequencedResponse extends StreamResponse {
   readonly sequence: bigint;
 
+  readonly view: StreamView;
+
   /**
    * The JSON text of an element that has several readers; empty until the first of them needs it.
    * Undefined for an element with a single reader.
@@ -24,7 +26,7 @@ export type ResponseFor = (event: TaskEvent, view: StreamView) => SequencedRespo
 /** Returns an event as an element of a stream that several readers may share. */
 export function streamResponseFor(event: TaskEvent, view: StreamView): SequencedResponse | undefined {
   const response = streamResponseOf(event, view);
-  return response && { ...response, sequence: event.sequence, shared: { text: "" } };
+  return response && { ...response, sequence: event.sequence, view, shared: { text: "" } };
 }
 
 /** Returns the frame of an element. The text of a shared element is encoded only once. */
@@ -36,13 +38,17 @@ export function frameFrom(response: StreamResponse | SequencedResponse): Frame {
   return { result: shared.text, id: sequence };
 }
 
-/** Returns an element with the sequence of its event in the metadata (STREAM-3); one without a sequence as it is. */
+/** Returns an element with the sequence of its event in the metadata (STREAM-3), where the client sees the extension (CARD-3). */
 export function withSequence<T extends object>(response: T): T {
-  if (!("sequence" in response) || !isMessage(response, StreamResponseSchema)) return response;
+  if (!isSequenced(response) || response.view === "plain") return response;
   const { payload, sequence } = response;
   if (payload.case === undefined) return response;
   const metadata = { ...payload.value.metadata, [SEQUENCE_URI]: String(sequence) };
   return { ...response, payload: { ...payload, value: { ...payload.value, metadata } } };
+}
+
+function isSequenced<T extends object>(response: T): response is T & SequencedResponse {
+  return "sequence" in response && isMessage(response, StreamResponseSchema);
 }
 
 /** Returns the JSON text of an element of a stream. */

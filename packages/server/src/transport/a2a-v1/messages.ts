@@ -154,7 +154,7 @@ async function openingTask(
 function snapshot(call: Call, task: Task, historyLength?: number, replay?: Replay): SequencedResponse {
   const value = markReplay(taskFor(call, task, historyLength), replay);
   const response = create(StreamResponseSchema, { payload: { case: "task", value } });
-  return { ...response, sequence: task.sequence };
+  return { ...response, sequence: task.sequence, view: enterView(call, task) };
 }
 
 /**
