@@ -1,10 +1,11 @@
 import type { TaskActions } from "@devtool/react";
 import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
 import { type Attachment, Attachments, readAttachments } from "./attachments.tsx";
+import { CommandOptions, useCommandList } from "./command-list.tsx";
 import type { ConsoleClient } from "./console-client.ts";
 import type { NewSessionChoice } from "./new-session-fields.tsx";
 import { sessionAddress } from "./place.ts";
-import { isCommandLine, messageFor, runCommand, useCommands } from "./sending.ts";
+import { isCommandLine, messageFor, runCommand } from "./sending.ts";
 import { words } from "./words.ts";
 
 export interface ComposerProps {
@@ -21,11 +22,9 @@ export interface ComposerProps {
 export function Composer({ client, contextId, isWorking, send, session }: ComposerProps): ReactNode {
   const [text, setText] = useState("");
   const [images, setImages] = useState<readonly Attachment[]>([]);
-  const [chosen, choose] = useState(0);
   const [problem, setProblem] = useState("");
   const list = useId();
-  const commands = useCommands(client, text);
-  const isListed = commands.length > 0;
+  const commands = useCommandList(client, text, setText);
   const attach = (files: Iterable<File>): void => {
     void readAttachments(files).then((more) => setImages((before) => [...before, ...more]));
   };
@@ -47,58 +46,30 @@ export function Composer({ client, contextId, isWorking, send, session }: Compos
     }
   };
 
-  const complete = (line: string): void => {
-    setText(`${line} `);
-    choose(0);
-  };
-
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing) return;
-    const command = commands[chosen];
-    if (isListed && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
-      const step = event.key === "ArrowDown" ? 1 : -1;
-      choose((chosen + step + commands.length) % commands.length);
-    } else if (command && (event.key === "Tab" || (event.key === "Enter" && text !== command.line))) {
-      complete(command.line);
-    } else if (event.key === "Enter" && !event.shiftKey && !isTouch()) {
+    if (!commands.takeKey(event)) {
+      if (event.key !== "Enter" || event.shiftKey || isTouch()) return;
       void submit();
-    } else return;
+    }
     event.preventDefault();
   };
 
   return (
     <form className="composer" action={submit}>
       {problem && <p role="alert">{problem}</p>}
-      {isListed && (
-        <div className="commands" role="listbox" id={list} aria-label={words.commands}>
-          {commands.map(({ line, description }, index) => (
-            <div
-              key={line}
-              id={`${list}-${index}`}
-              role="option"
-              tabIndex={-1}
-              aria-selected={index === chosen}
-              onMouseDown={(event) => {
-                event.preventDefault();
-                complete(line);
-              }}
-            >
-              <code>{line}</code> {description}
-            </div>
-          ))}
-        </div>
-      )}
+      <CommandOptions list={list} {...commands} />
       <Attachments images={images} onRemove={(gone) => setImages(images.filter((image) => image !== gone))} />
       <textarea
         value={text}
         rows={1}
         aria-label={words.message}
         placeholder={words.messageHint}
-        aria-controls={isListed ? list : undefined}
-        aria-activedescendant={isListed ? `${list}-${chosen}` : undefined}
+        aria-controls={commands.isListed ? list : undefined}
+        aria-activedescendant={commands.isListed ? `${list}-${commands.chosen}` : undefined}
         onChange={({ currentTarget }) => {
           setText(currentTarget.value);
-          choose(0);
+          commands.choose(0);
         }}
         onKeyDown={onKeyDown}
         onPaste={({ clipboardData }) => attach(clipboardData.files)}
@@ -108,20 +79,26 @@ export function Composer({ client, contextId, isWorking, send, session }: Compos
           attach(event.dataTransfer.files);
         }}
       />
-      <label className="attach">
-        <span aria-hidden="true">+</span>
-        <input
-          type="file"
-          accept="image/*"
-          multiple
-          aria-label={words.attach}
-          onChange={({ currentTarget }) => attach(currentTarget.files ?? [])}
-        />
-      </label>
+      <ImageChooser onChoose={attach} />
       <button type="submit" className="primary">
         {isWorking ? words.queueIt : words.send}
       </button>
     </form>
+  );
+}
+
+function ImageChooser({ onChoose }: { readonly onChoose: (files: Iterable<File>) => void }): ReactNode {
+  return (
+    <label className="attach">
+      <span aria-hidden="true">+</span>
+      <input
+        type="file"
+        accept="image/*"
+        multiple
+        aria-label={words.attach}
+        onChange={({ currentTarget }) => onChoose(currentTarget.files ?? [])}
+      />
+    </label>
   );
 }
 

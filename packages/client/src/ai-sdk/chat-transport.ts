@@ -52,48 +52,72 @@ export function createChatTransport(
   client: DevtoolClient,
   options: ChatTransportOptions = {},
 ): ChatTransport<AgentUIMessage> {
-  const tasks = new Map<string, Task>();
+  return new AgentChatTransport(client, options);
+}
 
-  const taskOf = async (chatId: string, messages: readonly AgentUIMessage[], signal: AbortSignal): Promise<Task> => {
-    const known = tasks.get(chatId);
-    if (known) return known;
-    const taskId = options.taskIdOf?.(chatId) ?? messages.findLast(({ metadata }) => metadata)?.metadata?.taskId;
-    if (taskId === undefined) return emptyTask();
-    const { task = emptyTask() } = await client.tasks.getTask({ taskId }, { signal });
-    return task;
-  };
+type SentMessages = Parameters<ChatTransport<AgentUIMessage>["sendMessages"]>[0];
+type Reconnected = Parameters<ChatTransport<AgentUIMessage>["reconnectToStream"]>[0];
 
-  async function* send(
-    chatId: string,
-    messages: readonly AgentUIMessage[],
-    subject: AgentUIMessage,
-    signal: AbortSignal,
-  ): AsyncGenerator<Chunk> {
-    let task = await taskOf(chatId, messages, signal);
+class AgentChatTransport implements ChatTransport<AgentUIMessage> {
+  /** What a reconnect reads replaces the message that was interrupted. */
+  readonly resumeStreamIsReplay = true;
+  readonly #client: DevtoolClient;
+  readonly #options: ChatTransportOptions;
+  /** The tasks of chats as they were shown last, by the ids of the chats. */
+  readonly #tasks = new Map<string, Task>();
+
+  constructor(client: DevtoolClient, options: ChatTransportOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  async sendMessages({ chatId, messages, messageId, abortSignal }: SentMessages): Promise<ReadableStream<Chunk>> {
+    const subject = messages.find(({ id }) => id === messageId) ?? messages.at(-1);
+    if (!subject) throw new TypeError("the chat has no message to send");
+    return streamOf((signal) => this.#send({ chatId, messages, subject }, signal), abortSignal);
+  }
+
+  async reconnectToStream({ chatId, abortSignal }: Reconnected): Promise<ReadableStream<Chunk> | null> {
+    const taskId = this.#tasks.get(chatId)?.id ?? this.#options.taskIdOf?.(chatId);
+    if (taskId === undefined) return null;
+    return streamOf((signal) => this.#reconnect(chatId, taskId, signal), abortSignal);
+  }
+
+  async *#send({ chatId, messages, subject }: ChatMessages, signal: AbortSignal): AsyncGenerator<Chunk> {
+    let task = this.#tasks.get(chatId) ?? (await this.#read(chatId, messages, signal));
     const isAnswer = subject.role === "assistant";
     const message = isAnswer
       ? create(MessageSchema, { role: Role.USER, parts: answersIn(subject, task) })
       : messageOfUser(subject);
-    const request = sendRequest({ message }, task.id, options);
+    const request = sendRequest({ message }, task.id, this.#options);
     const encoder = new ChunkEncoder(isAnswer ? subject : undefined);
     let isStarted = isAnswer;
-    for await (const event of streamMessage(client, request, signal, options)) {
+    for await (const event of streamMessage(this.#client, request, signal, this.#options)) {
       task = reduceTask(task, event);
-      tasks.set(chatId, task);
+      this.#tasks.set(chatId, task);
       if (!isStarted) yield start(subject.id, task);
       isStarted = true;
       yield* encoder.encode(event, task);
     }
   }
 
-  async function* reconnect(chatId: string, taskId: string, signal: AbortSignal): AsyncGenerator<Chunk> {
-    const { task: now = emptyTask() } = await client.tasks.getTask({ taskId }, { signal });
+  /** Reads the task that the messages of a chat name; an empty one if they name none. */
+  async #read(chatId: string, messages: readonly AgentUIMessage[], signal: AbortSignal): Promise<Task> {
+    const received = messages.findLast(({ metadata }) => metadata)?.metadata;
+    const taskId = this.#options.taskIdOf?.(chatId) ?? received?.taskId;
+    if (taskId === undefined) return emptyTask();
+    const { task = emptyTask() } = await this.#client.tasks.getTask({ taskId }, { signal });
+    return task;
+  }
+
+  async *#reconnect(chatId: string, taskId: string, signal: AbortSignal): AsyncGenerator<Chunk> {
+    const { task: now = emptyTask() } = await this.#client.tasks.getTask({ taskId }, { signal });
     let task = emptyTask();
     let encoder = new ChunkEncoder();
     let turn: Chunk[] = [];
-    for await (const event of subscribeTask(client, { taskId }, signal, options)) {
+    for await (const event of subscribeTask(this.#client, { taskId }, signal, this.#options)) {
       task = reduceTask(task, event);
-      tasks.set(chatId, task);
+      this.#tasks.set(chatId, task);
       const messageId = beginOfTurn(event);
       if (messageId !== undefined && event.sequence <= now.sequence) {
         encoder = new ChunkEncoder();
@@ -107,21 +131,13 @@ export function createChatTransport(
       if (isTerminal(task.state) || isInterrupted(task.state)) return;
     }
   }
+}
 
-  return {
-    // What a reconnect reads replaces the message that was interrupted.
-    resumeStreamIsReplay: true,
-    async sendMessages({ chatId, messages, messageId, abortSignal }) {
-      const subject = messages.find(({ id }) => id === messageId) ?? messages.at(-1);
-      if (!subject) throw new TypeError("the chat has no message to send");
-      return streamOf((signal) => send(chatId, messages, subject, signal), abortSignal);
-    },
-    async reconnectToStream({ chatId, abortSignal }) {
-      const taskId = tasks.get(chatId)?.id ?? options.taskIdOf?.(chatId);
-      if (taskId === undefined) return null;
-      return streamOf((signal) => reconnect(chatId, taskId, signal), abortSignal);
-    },
-  };
+/** The messages of a chat, and the one to send. */
+interface ChatMessages {
+  readonly chatId: string;
+  readonly messages: readonly AgentUIMessage[];
+  readonly subject: AgentUIMessage;
 }
 
 function start(messageId: string, { id }: Task): Chunk {
