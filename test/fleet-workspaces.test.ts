@@ -48,8 +48,9 @@ describe.skipIf(bin === undefined)(`servers that share a database and not all wo
       const one = await start("mine");
       await using other = await start("theirs");
       const task = await ask(one);
-      await one.server.close();
+      // Before the server ends: it tells the other one, which looks at once.
       await change();
+      await one.server.close();
       const problem = `workspace "${join(base, "mine")}" ${why}: share the directory with all servers under this path`;
       await expect.poll(() => String(other.errors.flatMap(errorsIn))).toContain(problem);
       const message = textMessage("m2", "again");
