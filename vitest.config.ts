@@ -11,6 +11,7 @@ const conditions = ["@devtool/source", "module", "node"];
 const LONG = [
   "test/failpoints.test.ts",
   "test/conformance-self.test.ts",
+  "test/fleet-conformance.test.ts",
   "test/packed.test.ts",
   "test/push-suite.test.ts",
   "test/acp-peers.test.ts",
@@ -18,6 +19,7 @@ const LONG = [
   "test/interop.test.ts",
   "test/bindings.test.ts",
   "test/crash.test.ts",
+  "test/fleet-storm.test.ts",
   "test/hostile.test.ts",
   "test/hostile-frames.test.ts",
   "test/edits-crash.test.ts",

@@ -53,9 +53,9 @@ describe.concurrent("the bindings", () => {
     }
 
     if (program) {
-      it(`in ${title} read, write and converse as the wire has it`, { timeout: 240_000 }, async (context) => {
+      it(`in ${title} read, write and converse as the wire has it`, { timeout: 900_000 }, async (context) => {
         if (!isBuilt(context)) return;
-        const play = await playProgram(join(cwd, "binding.json"), AbortSignal.timeout(230_000));
+        const play = await playProgram(join(cwd, "binding.json"), AbortSignal.timeout(880_000));
         const results = await all(play.results);
         const others = results.filter((result) => result.status !== "passed" && !isLeftOut(result));
         expect(others.map(({ id }) => id)).toEqual(knownFailures.map(({ id }) => id));
