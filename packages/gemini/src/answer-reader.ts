@@ -8,13 +8,7 @@ import {
   tokenCount,
 } from "@devtool/coding-agent/model";
 import { CitationSchema, type Usage, UsageSchema } from "@devtool/schema";
-import type {
-  Candidate,
-  FunctionCall,
-  GenerateContentResponse,
-  GenerateContentResponseUsageMetadata,
-  Part,
-} from "@google/genai";
+import type { Candidate, GenerateContentResponse, GenerateContentResponseUsageMetadata, Part } from "@google/genai";
 import { decodeSignature } from "./signature.ts";
 import { blockFault, stopFault } from "./stop-reason.ts";
 
@@ -56,16 +50,15 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
   }
 
   *#readPart({ functionCall, text, thought, thoughtSignature }: Part): Iterable<ModelEvent> {
-    if (functionCall) return this.#keepCall(functionCall, thoughtSignature);
+    if (functionCall) {
+      const { id = "", name = "", args = {} } = functionCall;
+      const signature = thoughtSignature ? decodeSignature(thoughtSignature) : undefined;
+      return this.#calls.add({ id, name, argumentsText: JSON.stringify(args), signature });
+    }
     if (!text) return;
     if (thought) return yield { case: "thought", value: readThought(text) };
     this.#hasText = true;
     yield { case: "text", value: text };
-  }
-
-  #keepCall({ id = "", name = "", args = {} }: FunctionCall, thoughtSignature: string | undefined): void {
-    const signature = thoughtSignature ? decodeSignature(thoughtSignature) : undefined;
-    this.#calls.add({ id, name, argumentsText: JSON.stringify(args), signature });
   }
 
   /** Yields the sources that the answer cites, and those that it is grounded on, once each. */

@@ -39,7 +39,10 @@ export function createGeminiModel(options: GeminiModelOptions): Model {
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
     const parameters = await encodeRequest(request, name);
     const remote = {
-      ask: (attempt: AbortSignal) => ask((models) => models.generateContentStream(bound(parameters, attempt)), attempt),
+      ask: (attempt: AbortSignal) => {
+        const config = { ...parameters.config, abortSignal: attempt };
+        return ask((models) => models.generateContentStream({ ...parameters, config }), attempt);
+      },
       createReader: () => new GeminiAnswerReader(),
       secret,
     };
@@ -47,18 +50,6 @@ export function createGeminiModel(options: GeminiModelOptions): Model {
   }
 
   return { name, maxInputTokens, inputModes: INPUT_MODES, generate, listModels: (signal) => listModels(ask, signal) };
-}
-
-/** Returns a request that ends with a signal, and that the SDK sends once. */
-function bound(parameters: GenerateContentParameters, signal: AbortSignal): GenerateContentParameters {
-  const config = {
-    ...parameters.config,
-    abortSignal: signal,
-    // The SDK would repeat a request whose answer broke off, without a trace. `withRetries` decides about that.
-    automaticContinuation: false,
-    automaticFunctionCalling: { disable: true },
-  };
-  return { ...parameters, config };
 }
 
 /** Lists the models that generate content. */
@@ -75,6 +66,7 @@ async function listModels(ask: GeminiClient, signal: AbortSignal): Promise<Offer
     }));
 }
 
+/** Encodes a request that the SDK sends once. */
 async function encodeRequest(request: ModelRequest, defaultModel: string): Promise<GenerateContentParameters> {
   const systemInstruction = (await request.instructions()) || undefined;
   const model = request.model || defaultModel;
@@ -86,6 +78,11 @@ async function encodeRequest(request: ModelRequest, defaultModel: string): Promi
   return {
     model,
     contents: needsSignatures ? signContents(contents) : contents,
-    config: defined({ systemInstruction, tools, thinkingConfig: canThink ? { includeThoughts: true } : undefined }),
+    config: {
+      ...defined({ systemInstruction, tools, thinkingConfig: canThink ? { includeThoughts: true } : undefined }),
+      // The SDK would repeat a request whose answer broke off, without a trace. `generateRemotely` decides about that.
+      automaticContinuation: false,
+      automaticFunctionCalling: { disable: true },
+    },
   };
 }

@@ -1,7 +1,7 @@
 import type { Content } from "@google/genai";
 
 /**
- * Encodes the signature that Gemini gave with a call as the bytes of its text.
+ * Returns the bytes of a signature that Gemini gave with a call.
  *
  * The text is not decoded: Gemini must get back exactly the characters that it sent, whichever base64 alphabet they are in.
  */

@@ -15,7 +15,11 @@ export function encodeContents(history: readonly Message[]): Content[] {
     if (role === Role.USER) return encodeContent("user", parts.flatMap(encodeUserPart));
     const summaries = parts.flatMap(({ content }) => (content.case === "summary" ? [content.value.text] : []));
     const summaryParts = summaries.map((text) => ({ text: summaryText(text) }));
-    const responses = parts.flatMap((part) => encodeResponse(part, results));
+    const responses = parts.flatMap(({ content }) => {
+      if (content.case !== "toolCall") return [];
+      const { toolCallId: id, toolName: name } = content.value;
+      return [{ functionResponse: { id, name, response: results.describe(content.value) } }];
+    });
     return [
       ...encodeContent("user", summaryParts),
       ...encodeContent("model", parts.flatMap(encodeModelPart)),
@@ -81,10 +85,4 @@ function encodeModelPart({ content, toolCallDetail }: Part): GeminiPart[] {
   const signature = encodeSignature(toolCallDetail?.modelSignature ?? new Uint8Array());
   const functionCall = { id, name, args };
   return [isGeminiSignature(signature) ? { functionCall, thoughtSignature: signature } : { functionCall }];
-}
-
-function encodeResponse({ content }: Part, results: CallResults): GeminiPart[] {
-  if (content.case !== "toolCall") return [];
-  const { toolCallId: id, toolName: name } = content.value;
-  return [{ functionResponse: { id, name, response: results.describe(content.value) } }];
 }
