@@ -93,8 +93,12 @@ export async function sendHttp(
     const response = await fetch(url, defined({ method, headers, body, signal: limit, redirect: "manual" as const }));
     recording.setResponse(String(response.status), response.headers);
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
-    const read = isStream ? readEvents : readDocument;
-    return { status: response.status, headers: response.headers, ...(await read(response, recording, leaveAfter)) };
+    const head = { status: response.status, headers: response.headers };
+    if (isStream) return { ...head, ...(await readEvents(response, recording, leaveAfter)) };
+    const text = await response.text();
+    recording.setResponseBody(text);
+    const documents = text.trim() === "" ? [] : [{ id: undefined, json: parseJson(text) }];
+    return { ...head, documents, isWholeStream: false };
   } finally {
     leave.abort();
   }
@@ -107,15 +111,11 @@ export function asObjects({ documents }: HttpAnswer): AnswerDocument[] {
   return documents.map(({ id, json }) => ({ id, json: isObject(json) ? json : { value: json } }));
 }
 
-type AnswerBody = Pick<HttpAnswer, "documents" | "isWholeStream">;
-
-async function readDocument(response: Response, recording: Recording): Promise<AnswerBody> {
-  const text = await response.text();
-  recording.setResponseBody(text);
-  return { documents: text.trim() === "" ? [] : [{ id: undefined, json: parseJson(text) }], isWholeStream: false };
-}
-
-async function readEvents(response: Response, recording: Recording, leaveAfter: number): Promise<AnswerBody> {
+async function readEvents(
+  response: Response,
+  recording: Recording,
+  leaveAfter: number,
+): Promise<Pick<HttpAnswer, "documents" | "isWholeStream">> {
   const events: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => events.push(event) });
   let text = "";

@@ -53,7 +53,13 @@ function readExchange(answer: HttpAnswer, method: DescMethod): Exchange {
   const { status } = answer;
   const objects = asObjects(answer);
   if (REFUSED_STATUSES.has(status)) return { ...answer, documents: objects, breaches: [] };
-  const documents = objects.map(({ id, json }): AnswerDocument => ({ id, json: toDocument(json, status) }));
+  const documents = objects.map(({ id, json }): AnswerDocument => {
+    // A body in the form of AIP-193 is an error, which may also end a stream. Anything else is a result.
+    if (json.error === undefined && status < 400) return { id, json: resultDocument(json) };
+    const { code, message, details } = objectOrEmpty(json.error);
+    const row = findErrorRow(listOrEmpty(details), { status: status >= 400 ? status : Number(code) });
+    return { id, json: errorDocument(row?.code ?? -32603, String(message ?? ""), listOrEmpty(details)) };
+  });
   const breaches = [
     ...documents.flatMap(({ json }) => detailBreaches(json)),
     ...objects.flatMap(({ json }) => statusBreaches(json, status)),
@@ -61,17 +67,6 @@ function readExchange(answer: HttpAnswer, method: DescMethod): Exchange {
   ];
   if (documents.length === 0) return { ...answer, documents: [{ id: undefined, json: resultDocument({}) }], breaches };
   return { ...answer, status: status >= 400 ? 200 : status, documents, breaches };
-}
-
-/**
- * Converts a body: one in the form of AIP-193 is an error, which may also end a stream; anything
- * else is a result.
- */
-function toDocument(json: JsonObject, status: number): JsonObject {
-  if (json.error === undefined && status < 400) return resultDocument(json);
-  const { code, message, details } = objectOrEmpty(json.error);
-  const row = findErrorRow(listOrEmpty(details), { status: status >= 400 ? status : Number(code) });
-  return errorDocument(row?.code ?? -32603, String(message ?? ""), listOrEmpty(details));
 }
 
 /**

@@ -15,8 +15,17 @@ export function mismatch(expected: JsonValue, actual: JsonValue | undefined, pat
     return firstProblem(expected.map((item, index) => mismatch(item, actual[index], `${path}[${index}]`)));
   }
   if (!isObject(expected)) return expected === actual ? undefined : difference(path, expected, actual);
-  if (expected["<contains>"] !== undefined) return membersMismatch(expected["<contains>"], actual, path);
-  if (expected["<length>"] !== undefined) return lengthMismatch(expected["<length>"], actual, path);
+  const { "<contains>": members, "<length>": length } = expected;
+  if (members !== undefined) {
+    if (!Array.isArray(actual) || !Array.isArray(members)) return difference(path, members, actual);
+    const missing = members.find((member) => actual.every((item) => mismatch(member, item) !== undefined));
+    return missing === undefined ? undefined : `${path} must contain ${preview(missing)}: got ${preview(actual)}`;
+  }
+  if (length !== undefined) {
+    const isAbsent = actual === undefined || actual === null;
+    const actualLength = Array.isArray(actual) ? actual.length : isAbsent ? 0 : undefined;
+    return actualLength === length ? undefined : `${path} must have length ${preview(length)}: got ${preview(actual)}`;
+  }
   if (!isObject(actual)) return difference(path, expected, actual);
   return firstProblem(Object.entries(expected).map(([key, item]) => mismatch(item, actual[key], `${path}.${key}`)));
 }
@@ -78,24 +87,6 @@ function textMismatch(expected: string, actual: JsonValue | undefined, path: str
   if (part === undefined) return expected === actual ? undefined : difference(path, expected, actual);
   const hasPart = typeof actual === "string" && actual.includes(part);
   return hasPart ? undefined : `${path} must contain ${preview(part)}: got ${preview(actual)}`;
-}
-
-/**
- * Each expected item must be somewhere in the list.
- */
-function membersMismatch(expected: JsonValue, actual: JsonValue | undefined, path: string): string | undefined {
-  if (!Array.isArray(actual) || !Array.isArray(expected)) return difference(path, expected, actual);
-  const missing = expected.find((item) => actual.every((one) => mismatch(item, one) !== undefined));
-  return missing === undefined ? undefined : `${path} must contain ${preview(missing)}: got ${preview(actual)}`;
-}
-
-/**
- * A list that is absent has length 0.
- */
-function lengthMismatch(expected: JsonValue, actual: JsonValue | undefined, path: string): string | undefined {
-  const isAbsent = actual === undefined || actual === null;
-  const length = Array.isArray(actual) ? actual.length : isAbsent ? 0 : undefined;
-  return length === expected ? undefined : `${path} must have length ${preview(expected)}: got ${preview(actual)}`;
 }
 
 function difference(path: string, expected: JsonValue, actual: JsonValue | undefined): string {

@@ -10,7 +10,7 @@ import type { Variables } from "../match/variables.ts";
  * exchange meets the expectation.
  */
 export function unexpected(expected: Expectation, exchange: Exchange, variables: Variables): string | undefined {
-  for (const check of [checkStatus, checkHeaders, checkError, checkResult, checkFrames, checkEnds, checkIds]) {
+  for (const check of [checkStatus, checkHeaders, checkError, checkResult, checkFrames, checkIds]) {
     const problem = check(expected, exchange, variables);
     if (problem !== undefined) return problem;
   }
@@ -78,18 +78,14 @@ const checkResult: Check = ({ result }, { documents: [document] }, variables) =>
   return result ? mismatch(variables.fillValue(result), resultOf(document?.json), "result") : undefined;
 };
 
-const checkFrames: Check = ({ frames, noFrames }, { documents }, variables) => {
+const checkFrames: Check = ({ frames, noFrames, firstFrame, lastFrame }, { documents }, variables) => {
   const results = resultsOf(documents);
   const expected = frames.map((frame) => variables.fillValue(frame));
   const missing = missingInOrder(expected, results);
   if (missing !== undefined) return missing;
   const forbidden = noFrames.map((frame) => variables.fillValue(frame));
   const found = forbidden.find((frame) => results.some((result) => mismatch(frame, result) === undefined));
-  return found === undefined ? undefined : `a frame came that must not: ${JSON.stringify(found)}`;
-};
-
-const checkEnds: Check = ({ firstFrame, lastFrame }, { documents }, variables) => {
-  const results = resultsOf(documents);
+  if (found !== undefined) return `a frame came that must not: ${JSON.stringify(found)}`;
   const first = firstFrame && mismatch(variables.fillValue(firstFrame), results[0], "first frame");
   return first ?? (lastFrame && mismatch(variables.fillValue(lastFrame), results.at(-1), "last frame"));
 };

@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { StreamResponseSchema } from "@devtool/schema/a2a-v1";
-import type { Post, PushCase } from "@devtool/schema/conformance";
+import type { PushCase } from "@devtool/schema/conformance";
 import { objectOrEmpty } from "@devtool/schema/json";
 import { a2aJsonProblem } from "../binding/a2a-json.ts";
 import type { ProtocolVersion } from "../binding/binding.ts";
@@ -67,9 +67,13 @@ export function missingPost(
 ): CaseFailure | undefined {
   let position = 0;
   for (const [index, expected] of posts.entries()) {
-    const found = received.findIndex(
-      (post, at) => at >= position && isExpectedPost(expected, post, received[at - 1], variables),
-    );
+    const found = received.findIndex(({ headers, body }, at) => {
+      if (at < position) return false;
+      if (expected.repeats && headers[EVENT_ID] !== received[at - 1]?.headers[EVENT_ID]) return false;
+      const bodyProblem = mismatch(variables.fillValue(expected.body), body);
+      const headerProblem = mismatch(variables.fill(expected.headers), { ...headers });
+      return bodyProblem === undefined && headerProblem === undefined;
+    });
     if (found < 0) {
       const bodies = received.slice(position).map(({ body }) => JSON.stringify(body).slice(0, 200));
       const rest = bodies.join(" ") || "none";
@@ -82,15 +86,3 @@ export function missingPost(
 }
 
 const EVENT_ID = "devtool-event-id";
-
-function isExpectedPost(
-  expected: Post,
-  post: ReceivedPost,
-  before: ReceivedPost | undefined,
-  variables: Variables,
-): boolean {
-  if (expected.repeats && post.headers[EVENT_ID] !== before?.headers[EVENT_ID]) return false;
-  const bodyProblem = mismatch(variables.fillValue(expected.body), post.body);
-  const headerProblem = mismatch(variables.fill(expected.headers), { ...post.headers });
-  return bodyProblem === undefined && headerProblem === undefined;
-}

@@ -57,9 +57,9 @@ export async function answerA2aV03(request: IncomingMessage, response: ServerRes
     if (!hasExtensionHeader(request)) {
       throw replay.reject("the extension is not activated by the header X-A2A-Extensions");
     }
-    const events = openStream(call, replay, closed.signal);
-    if (events) await writeStream(response, events, id, replay);
-    else answer({ result: callMethod(call, replay) });
+    const played = playCall(call, replay, closed.signal);
+    if ("events" in played) await writeStream(response, played.events, id, replay);
+    else answer(played);
   } catch (reason) {
     const { rawMessage: message } = ConnectError.from(reason);
     if (!response.headersSent) answer({ error: { code: JsonRpcCode.INVALID_PARAMS, message } });
@@ -72,38 +72,33 @@ interface RpcCall {
   readonly lastEventId: string;
 }
 
+type TaskEvents = AsyncIterable<TaskEvent> | Iterable<TaskEvent>;
+
 /**
- * Returns the events of a method that streams. Undefined for other methods.
+ * Returns the result of a call, or the events if its method streams.
  */
-function openStream(
+function playCall(
   { method, params, lastEventId }: RpcCall,
   replay: Replay,
   signal: AbortSignal,
-): AsyncIterable<TaskEvent> | Iterable<TaskEvent> | undefined {
-  if (method === "message/stream") return replay.exchange(replay.acceptMessage(decodeMessageSend(params).request));
-  if (method !== "tasks/resubscribe") return undefined;
-  replay.task(decodeTaskId(params));
-  return replay.follow(BigInt(lastEventId), signal);
-}
-
-/**
- * Calls a method that returns one result.
- */
-function callMethod({ method, params }: RpcCall, replay: Replay): JsonValue {
-  if (method === "message/send") {
-    replay.acceptMessage(decodeMessageSend(params).request);
-    return encodeTask(replay.task(replay.log[0]?.taskId ?? ""), { view: "extension" });
+): { readonly result: JsonValue } | { readonly events: TaskEvents } {
+  switch (method) {
+    case "message/send":
+      replay.acceptMessage(decodeMessageSend(params).request);
+      return { result: encodeTask(replay.task(replay.log[0]?.taskId ?? ""), { view: "extension" }) };
+    case "message/stream":
+      return { events: replay.exchange(replay.acceptMessage(decodeMessageSend(params).request)) };
+    case "tasks/get":
+      return { result: encodeTask(replay.task(decodeTaskQuery(params).taskId), { view: "extension" }) };
+    case "tasks/resubscribe":
+      replay.task(decodeTaskId(params));
+      return { events: replay.follow(BigInt(lastEventId), signal) };
+    default:
+      throw replay.reject(`method ${JSON.stringify(method)} is not served here`);
   }
-  if (method === "tasks/get") return encodeTask(replay.task(decodeTaskQuery(params).taskId), { view: "extension" });
-  throw replay.reject(`method ${JSON.stringify(method)} is not served here`);
 }
 
-async function writeStream(
-  response: ServerResponse,
-  events: AsyncIterable<TaskEvent> | Iterable<TaskEvent>,
-  id: JsonValue,
-  replay: Replay,
-): Promise<void> {
+async function writeStream(response: ServerResponse, events: TaskEvents, id: JsonValue, replay: Replay): Promise<void> {
   response.setHeader("content-type", "text/event-stream");
   for await (const event of events) {
     const result = encodeStreamFrame(event, "extension");

@@ -54,8 +54,13 @@ export async function answerA2aV1(
   replay: Replay,
   over: A2aInterface,
 ): Promise<void> {
-  const call = tryReadCall(request, await readBody(request), replay, over);
-  if (!call) {
+  const requestBody = await readBody(request);
+  let call: A2aCall;
+  try {
+    call = readCall(request, requestBody, over.binding);
+  } catch (reason) {
+    const problem = reason instanceof Error ? reason.message : reason;
+    replay.reject(`${request.method} ${request.url} is not a call of A2A 1.0 over ${over.binding}: ${problem}`);
     response.statusCode = 404;
     return void response.end();
   }
@@ -75,16 +80,6 @@ export async function answerA2aV1(
     if (response.headersSent) return void response.end();
     const { status, body } = call.encodeError(ConnectError.from(reason).rawMessage);
     answer(status, body);
-  }
-}
-
-function tryReadCall(request: HttpRequest, body: string, replay: Replay, over: A2aInterface): A2aCall | undefined {
-  try {
-    return readCall(request, body, over.binding);
-  } catch (reason) {
-    const problem = reason instanceof Error ? reason.message : reason;
-    replay.reject(`${request.method} ${request.url} is not a call of A2A 1.0 over ${over.binding}: ${problem}`);
-    return undefined;
   }
 }
 

@@ -52,7 +52,7 @@ export async function startReplayServer({ replay, token, over }: ReplayServerOpt
     response.end();
     return false;
   };
-  const handlers = over ? a2aV1Handlers(replay, over) : defaultHandlers(replay);
+  const handlers = createHandlers(replay, over);
   const http1 = createHttpServer((request, response) => {
     if (request.method === "GET" && request.url === CARD_PATH) response.end(JSON.stringify(handlers.card(url)));
     else if (isAuthorized(request, response)) handlers.http1(request, response);
@@ -84,7 +84,12 @@ interface Handlers {
   http2(request: Http2ServerRequest, response: Http2ServerResponse): void;
 }
 
-function defaultHandlers(replay: Replay): Handlers {
+function createHandlers(replay: Replay, over: A2aInterface | undefined): Handlers {
+  if (over) {
+    const answer = (request: HttpRequest, response: HttpResponse): void =>
+      void answerA2aV1(request, response, replay, over).catch(failWith(replay, response));
+    return { card: (url) => replayCardV1(url, over), http1: answer, http2: answer };
+  }
   const rpc = connectNodeAdapter({ routes: (router) => router.service(TaskService, replayService(replay)) });
   return {
     card: replayCardV03,
@@ -94,12 +99,6 @@ function defaultHandlers(replay: Replay): Handlers {
     },
     http2: rpc,
   };
-}
-
-function a2aV1Handlers(replay: Replay, over: A2aInterface): Handlers {
-  const answer = (request: HttpRequest, response: HttpResponse): void =>
-    void answerA2aV1(request, response, replay, over).catch(failWith(replay, response));
-  return { card: (url) => replayCardV1(url, over), http1: answer, http2: answer };
 }
 
 /**

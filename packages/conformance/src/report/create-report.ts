@@ -119,8 +119,7 @@ function caseReport(result: CaseResult, known: string | undefined): CaseReport {
   return create(CaseReportSchema, {
     id,
     requirements: [...requirements],
-    outcome: outcomeOf(result.status, known),
-    reason: explainOutcome(result, known),
+    ...caseOutcome(result, known),
     duration: durationFromMs(durationMs),
     failures: failures.map(({ requirements, step, reason }) => ({ requirements: [...requirements], step, reason })),
     exchanges: [...exchanges],
@@ -136,21 +135,26 @@ export function readingOf({ failures = [] }: CaseResult): string | undefined {
   return others.every((other) => other === first) ? first : undefined;
 }
 
-function outcomeOf(status: CaseResult["status"], known: string | undefined): Outcome {
+/**
+ * Returns the outcome of a case and the reason for it. `known` is the reason why the case is known to fail.
+ */
+function caseOutcome(
+  { status, reason = "" }: CaseResult,
+  known: string | undefined,
+): Pick<CaseReport, "outcome" | "reason"> {
   switch (status) {
     case "passed":
-      return known === undefined ? Outcome.PASSED : Outcome.PASSED_THOUGH_KNOWN;
+      if (known === undefined) return { outcome: Outcome.PASSED, reason: "" };
+      return {
+        outcome: Outcome.PASSED_THOUGH_KNOWN,
+        reason: `is listed as known to fail ("${known}") and passes: remove it from the list`,
+      };
     case "failed":
-      return known === undefined ? Outcome.FAILED : Outcome.KNOWN_FAILING;
+      if (known === undefined) return { outcome: Outcome.FAILED, reason: "" };
+      return { outcome: Outcome.KNOWN_FAILING, reason: known };
     case "skipped":
-      return Outcome.SKIPPED;
+      return { outcome: Outcome.SKIPPED, reason };
   }
-}
-
-function explainOutcome({ status, reason = "" }: CaseResult, known: string | undefined): string {
-  if (status === "skipped") return reason;
-  if (known === undefined) return "";
-  return status === "failed" ? known : `is listed as known to fail ("${known}") and passes: remove it from the list`;
 }
 
 function requirementReport(id: string, requirement: Requirement, cases: readonly CaseReport[]): RequirementReport {

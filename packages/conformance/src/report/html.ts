@@ -40,11 +40,13 @@ function reportTitle(report: Report): string {
 }
 
 function reportSection(report: Report, index: number): Markup {
-  const { requirements, cases } = report;
+  const { requirements, cases, subject, agentVersion, kitVersion, time } = report;
+  const when = time ? `${timestampDate(time).toISOString().slice(0, 16).replace("T", " ")} UTC` : "";
+  const facts = [subject, agentVersion && `version ${agentVersion}`, `kit ${kitVersion}`, when];
   const anchorOf: AnchorOf = (item) => `case-${index}-${item.id.replaceAll(/[^\w-]/g, "-")}`;
   return html`<section>
 <h1>${reportTitle(report)}</h1>
-<p class="facts">${reportFacts(report).map((fact) => html`<span>${fact}</span>`)}</p>
+<p class="facts">${facts.filter((fact) => fact !== "").map((fact) => html`<span>${fact}</span>`)}</p>
 ${totalsTable(report)}
 ${evidence("What to look at", report, RED_OUTCOMES, anchorOf)}
 ${evidence("Known to fail", report, [Outcome.KNOWN_FAILING], anchorOf)}
@@ -60,11 +62,6 @@ ${resultTables(
   ["Case", "Time"],
 )}
 </section>`;
-}
-
-function reportFacts({ subject, agentVersion, kitVersion, time }: Report): string[] {
-  const when = time ? `${timestampDate(time).toISOString().slice(0, 16).replace("T", " ")} UTC` : "";
-  return [subject, agentVersion && `version ${agentVersion}`, `kit ${kitVersion}`, when].filter((fact) => fact !== "");
 }
 
 /**

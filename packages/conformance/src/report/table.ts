@@ -1,4 +1,4 @@
-import { type CaseReport, Outcome, type Report } from "@devtool/schema/conformance";
+import { Outcome, type Report } from "@devtool/schema/conformance";
 
 /** The name of each outcome in a column of 8 characters. */
 const SHORT_OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
@@ -48,7 +48,10 @@ export function reportTable({ requirements, cases }: Report): string {
     const why = reason === "" ? "" : ` (${reason})`;
     return `${SHORT_OUTCOME_NAMES[outcome].padEnd(8)} ${id.padEnd(width)} ${behaviour}${why}`;
   });
-  const explained = cases.filter(needsExplanation).map(({ id, outcome, reason, failures }) => {
+  const listed: readonly Outcome[] = [Outcome.KNOWN_FAILING, Outcome.PASSED_THOUGH_KNOWN];
+  // Only a case that is listed as known to fail, and that does not exist, has no requirements.
+  const toExplain = cases.filter((item) => listed.includes(item.outcome) || item.requirements.length === 0);
+  const explained = toExplain.map(({ id, outcome, reason, failures }) => {
     const why = reason || failures.map((failure) => failure.reason).join("; ");
     return `${SHORT_OUTCOME_NAMES[outcome].padEnd(8)} ${id}: ${why}`;
   });
@@ -58,15 +61,6 @@ export function reportTable({ requirements, cases }: Report): string {
     "",
     `${countOutcomes(requirements)} of ${requirements.length} requirements; ${countOutcomes(cases)} of ${cases.length} cases`,
   ].join("\n");
-}
-
-/**
- * Whether a case is known to fail, or the list of known failures is wrong about it. A listed case
- * that does not exist has no requirements.
- */
-function needsExplanation({ outcome, requirements }: CaseReport): boolean {
-  const listed = [Outcome.KNOWN_FAILING, Outcome.PASSED_THOUGH_KNOWN];
-  return listed.includes(outcome) || requirements.length === 0;
 }
 
 /**

@@ -1,12 +1,6 @@
-import { create, fromJson, type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import { create, fromJson, toJson } from "@bufbuild/protobuf";
 import { TaskEventSchema, TaskSchema } from "@devtool/schema";
-import {
-  type ClientCase,
-  type ClientSuite,
-  ClientSuiteSchema,
-  type Conversation,
-  type ConverseSchema,
-} from "@devtool/schema/conformance";
+import { type ClientCase, type ClientSuite, ClientSuiteSchema } from "@devtool/schema/conformance";
 import { Recording } from "../binding/recording.ts";
 import { inequality, mismatch } from "../match/match.ts";
 import { type CaseResult, elapsedMs } from "../play/case-result.ts";
@@ -62,8 +56,10 @@ export async function* runClientSuite(
 ): AsyncIterable<CaseResult> {
   const limit = (): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const player = new ConversationPlayer(new Program(streams), over, limit);
+  // The interface stands in the ids, for instance `client/a2a-1.0-http-json/failure`.
+  const way = over ? `a2a-${over.protocolVersion}-${over.binding.toLowerCase().replace("+", "-")}/` : "";
   for (const one of clientCases().cases) {
-    const id = caseId(one.id, over);
+    const id = one.id.replace("client/", `client/${way}`);
     yield runCase(id, one.requirements, async () => {
       return (await player.play(one, "converse", Number.POSITIVE_INFINITY)).verdict;
     });
@@ -78,15 +74,6 @@ export async function* runClientSuite(
       }
     });
   }
-}
-
-/**
- * Adds the interface to the id of a case, for instance `client/a2a-1.0-http-json/failure`.
- */
-function caseId(id: string, over: A2aInterface | undefined): string {
-  if (!over) return id;
-  const way = `a2a-${over.protocolVersion}-${over.binding.toLowerCase().replace("+", "-")}`;
-  return id.replace("client/", `client/${way}/`);
 }
 
 type Verdict = Pick<CaseResult, "status" | "reason" | "exchanges">;
@@ -140,20 +127,22 @@ class ConversationPlayer {
       () => cuts.shift() ?? Number.POSITIVE_INFINITY,
     );
     const recording = new Recording();
-    const request = this.#request(work, { url: proxy.url, token, prompt: one.prompt, answers: one.answers });
+    const conversation = { url: proxy.url, token, prompt: one.prompt, answers: one.answers };
+    let request: ProgramWork = { case: work, value: conversation };
+    if (this.#over) {
+      const { protocolVersion, binding: protocolBinding } = this.#over;
+      request = { case: `${work}OverA2a`, value: { conversation, protocolVersion, protocolBinding } };
+    }
     const outcome = await recordedProgram(this.#program, recording).ask(request, this.#limit());
     const verdict = judgeOutcome(outcome, replay);
     const isFailed = verdict.status === "failed";
     return { verdict: isFailed ? { ...verdict, exchanges: recording.records } : verdict, cuts: proxy.cuts() };
   }
-
-  #request(work: "converse" | "resume", conversation: MessageInitShape<typeof ConverseSchema>): ProgramWork {
-    if (!this.#over) return { case: work, value: conversation };
-    const { protocolVersion, binding: protocolBinding } = this.#over;
-    return { case: `${work}OverA2a`, value: { conversation, protocolVersion, protocolBinding } };
-  }
 }
 
+/**
+ * Returns the verdict on a conversation: the client must have received what it was sent.
+ */
 function judgeOutcome(outcome: ProgramOutcome, replay: Replay): Verdict {
   if (outcome.case === "unsupported") {
     return { status: "skipped", reason: `the program does not support it: ${outcome.value}` };
@@ -165,18 +154,13 @@ function judgeOutcome(outcome: ProgramOutcome, replay: Replay): Verdict {
     return { status: "failed", reason };
   }
   if (!replay.isOver) return { status: "failed", reason: "the client left before the conversation was over" };
-  const reason = conversationProblem(outcome.value, replay);
-  return reason === undefined ? PASSED : { status: "failed", reason };
-}
-
-/**
- * Describes the first difference between what a client received and what it was sent. Of the task,
- * only what every protocol carries is compared.
- */
-function conversationProblem({ events, task }: Conversation, replay: Replay): string | undefined {
+  const { events, task } = outcome.value;
   const sent = replay.shown.map((event) => toJson(TaskEventSchema, event));
   const received = events.map((event) => toJson(TaskEventSchema, event));
+  // Of the task, only what every protocol carries is compared.
   const { id, contextId, state } = replay.task(replay.log[0]?.taskId ?? "");
   const expectedTask = toJson(TaskSchema, create(TaskSchema, { id, contextId, state }));
-  return inequality(sent, received, "events") ?? mismatch(expectedTask, task && toJson(TaskSchema, task), "task");
+  const reason =
+    inequality(sent, received, "events") ?? mismatch(expectedTask, task && toJson(TaskSchema, task), "task");
+  return reason === undefined ? PASSED : { status: "failed", reason };
 }

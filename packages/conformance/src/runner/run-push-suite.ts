@@ -1,12 +1,6 @@
 import { create, fromJson } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
-import {
-  CaseSchema,
-  type ExchangeRecord,
-  type PushCase,
-  type PushSuite,
-  PushSuiteSchema,
-} from "@devtool/schema/conformance";
+import { CaseSchema, type PushCase, type PushSuite, PushSuiteSchema } from "@devtool/schema/conformance";
 import type { ProtocolVersion } from "../binding/binding.ts";
 import { Recording } from "../binding/recording.ts";
 import { promptVariables, Variables } from "../match/variables.ts";
@@ -82,7 +76,14 @@ async function runCase(played: PlayedCase, signal: AbortSignal): Promise<CaseRes
   receiver.setAnswers(path, one.answers);
   const setUpFailures = await playCase(serverCase, context, signal);
   const failures = setUpFailures.length > 0 ? setUpFailures : await checkPosts(played, signal);
-  return resultFromFailures(one, elapsedMs(start), failures, collectEvidence(played));
+  const durationMs = elapsedMs(start);
+  const { recording } = context;
+  recording.startStep(0);
+  for (const { headers, body, status } of receiver.posts(path)) {
+    recording.addRequest(`POST ${receiver.url}${path}`, Object.entries(headers), JSON.stringify(body));
+    recording.setResponse(String(status), []);
+  }
+  return resultFromFailures(one, durationMs, failures, recording.records);
 }
 
 /**
@@ -115,13 +116,4 @@ async function checkPosts(played: PlayedCase, signal: AbortSignal): Promise<Case
 
 function receivedPosts({ receiver, path }: PlayedCase): ReceivedPosts {
   return { posts: receiver.posts(path), followed: receiver.posts(`${path}/elsewhere`).length };
-}
-
-function collectEvidence({ receiver, path, context: { recording } }: PlayedCase): readonly ExchangeRecord[] {
-  recording.startStep(0);
-  for (const { headers, body, status } of receiver.posts(path)) {
-    recording.addRequest(`POST ${receiver.url}${path}`, Object.entries(headers), JSON.stringify(body));
-    recording.setResponse(String(status), []);
-  }
-  return recording.records;
 }

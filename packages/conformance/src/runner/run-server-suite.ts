@@ -5,7 +5,7 @@ import type { ProtocolVersion } from "../binding/binding.ts";
 import { Recording } from "../binding/recording.ts";
 import { promptVariables, Variables } from "../match/variables.ts";
 import { type CaseResult, elapsedMs, resultFromFailures } from "../play/case-result.ts";
-import { type CaseContext, playCase } from "../play/play-case.ts";
+import { playCase } from "../play/play-case.ts";
 import { skipReason } from "../play/skip-reason.ts";
 import type { Subject } from "../subject/find-subject.ts";
 import scriptedPrompts from "../suites/scripted-prompts.json" with { type: "json" };
@@ -82,15 +82,15 @@ export async function* runServerSuite(
     signal.throwIfAborted();
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const variables = new Variables({ ...shared, retried: crypto.randomUUID() });
-    yield runCase(one, { subject, variables, recording: new Recording() }, limit);
+    const context = { subject, variables, recording: new Recording() };
+    const start = performance.now();
+    const { id, requirements } = one;
+    const skipped = skipReason(one, context);
+    if (skipped !== undefined) {
+      yield { id, requirements, status: "skipped", reason: skipped, durationMs: 0 };
+      continue;
+    }
+    const failures = await playCase(one, context, limit);
+    yield resultFromFailures(one, elapsedMs(start), failures, context.recording.records);
   }
-}
-
-async function runCase(one: Case, context: CaseContext, signal: AbortSignal): Promise<CaseResult> {
-  const start = performance.now();
-  const { id, requirements } = one;
-  const skipped = skipReason(one, context);
-  if (skipped !== undefined) return { id, requirements, status: "skipped", reason: skipped, durationMs: 0 };
-  const failures = await playCase(one, context, signal);
-  return resultFromFailures(one, elapsedMs(start), failures, context.recording.records);
 }

@@ -78,13 +78,21 @@ const CARD_PATH = "/.well-known/agent-card.json";
  * another host, which must not get the token.
  */
 export async function findSubject(target: ServerTarget, signal: AbortSignal): Promise<Subject> {
-  const { url, token, trust } = target;
+  const { url, token, trust, protocolVersion, binding } = target;
   const card = await readCard(target, signal);
   const offered = readInterfaces(card, url);
-  const chosen = offered.find((item) => isRequested(item, target));
+  const chosen = offered.find((item) => {
+    if (protocolVersion !== undefined && item.protocolVersion !== protocolVersion) return false;
+    return binding === undefined ? item.binding in (BINDINGS[item.protocolVersion] ?? {}) : item.binding === binding;
+  });
   if (chosen) assertOwnHost(chosen, target);
   const create = chosen && BINDINGS[chosen.protocolVersion]?.[chosen.binding];
-  if (!create) throw new Error(notOfferedText(target, offered));
+  if (!create) {
+    const version = protocolVersion === undefined ? "A2A" : `A2A ${protocolVersion}`;
+    const wanted = `${version} over ${binding ?? "a binding that the kit supports"}`;
+    const listed = new Set(offered.map((item) => `A2A ${item.protocolVersion} over ${item.binding}`));
+    throw new Error(`the agent has no ${wanted}: its card lists ${[...listed].join(", ") || "nothing"}`);
+  }
   return {
     url,
     token,
@@ -133,11 +141,6 @@ function assertOwnHost(chosen: AgentInterface, { url, token }: ServerTarget): vo
   );
 }
 
-function isRequested(item: AgentInterface, { protocolVersion, binding }: ServerTarget): boolean {
-  if (protocolVersion !== undefined && item.protocolVersion !== protocolVersion) return false;
-  return binding === undefined ? item.binding in (BINDINGS[item.protocolVersion] ?? {}) : item.binding === binding;
-}
-
 /**
  * The supported bindings by version and by their names in agent cards.
  */
@@ -152,10 +155,3 @@ const BINDINGS: Readonly<Record<string, Readonly<Record<string, (endpoint: Endpo
     GRPC: grpcBinding,
   },
 };
-
-function notOfferedText({ protocolVersion, binding }: ServerTarget, offered: readonly AgentInterface[]): string {
-  const version = protocolVersion === undefined ? "A2A" : `A2A ${protocolVersion}`;
-  const listed = new Set(offered.map((item) => `A2A ${item.protocolVersion} over ${item.binding}`));
-  const wanted = `${version} over ${binding ?? "a binding that the kit supports"}`;
-  return `the agent has no ${wanted}: its card lists ${[...listed].join(", ") || "nothing"}`;
-}
