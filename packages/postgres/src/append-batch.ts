@@ -57,8 +57,10 @@ export function takeBatch(queue: Append[]): AppendGroup[] {
   for (const append of queue) {
     const { taskId } = append.events[0];
     const group = groups.get(taskId);
+    const last = group?.appends.at(-1)?.events.at(-1);
+    const follows = last?.sequence === append.events[0].sequence - 1n && group?.fence === append.fence;
     const isFull = count >= MAX_BATCH_APPENDS || bytes >= MAX_BATCH_BYTES;
-    if (isFull || blocked.has(taskId) || (group && !follows(append, group))) {
+    if (isFull || blocked.has(taskId) || (group && !follows)) {
       blocked.add(taskId);
       left.push(append);
       continue;
@@ -70,9 +72,4 @@ export function takeBatch(queue: Append[]): AppendGroup[] {
   }
   queue.splice(0, queue.length, ...left);
   return [...groups.values()];
-}
-
-function follows({ events, fence }: Append, group: AppendGroup): boolean {
-  const last = group.appends.at(-1)?.events.at(-1);
-  return last !== undefined && events[0].sequence === last.sequence + 1n && fence === group.fence;
 }

@@ -52,11 +52,13 @@ export async function openDatabase({
   maxConnections = DEFAULT_CONNECTIONS,
 }: PostgresOptions): Promise<Database> {
   const { label, url, options } = placeOf(given);
+  // Spaces and backslashes separate words in the parameter `options`.
+  const searchPath = `"${schema.replaceAll('"', '""')}"`.replaceAll(/[\\ ]/g, String.raw`\$&`);
   const config: ClientConfig = {
     connectionString: url,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: "devtool",
-    options: `${options} -c search_path=${searchPath(schema)}`.trim(),
+    options: `${options} -c search_path=${searchPath}`.trim(),
   };
   const pool = new Pool({ ...config, max: maxConnections });
   // A connection that breaks while nobody uses it is replaced. Statements report errors of their own.
@@ -89,9 +91,4 @@ export function assertVersion(label: string, version: number): void {
   throw new DevtoolError(`PostgreSQL at ${label} has version ${major}`, Code.FailedPrecondition, {
     remedy: `use version ${MIN_VERSION} or newer`,
   });
-}
-
-/** Quotes a schema for the parameter `options` of a connection, in which spaces and backslashes separate words. */
-function searchPath(schema: string): string {
-  return `"${schema.replaceAll('"', '""')}"`.replaceAll(/[\\ ]/g, String.raw`\$&`);
 }

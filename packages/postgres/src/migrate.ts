@@ -20,8 +20,18 @@ export async function migrate(client: ClientBase, schema: string, target: number
   try {
     await client.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
     const version = await versionOf(client, schema);
-    if (version > VERSION) throw newer(schema, version);
-    await changeTables(client, version, target);
+    if (version > VERSION)
+      throw new DevtoolError(
+        `the schema ${quoted(schema)} was written by a newer release (version ${version}): this one reads up to ${VERSION}`,
+        Code.FailedPrecondition,
+        { remedy: "use that release, or go back with it first" },
+      );
+    for (const { up, fill } of MIGRATIONS.slice(version, target)) {
+      await client.query(up);
+      await fill?.(client);
+    }
+    for (const { down } of MIGRATIONS.slice(target, version).toReversed()) await client.query(down);
+    if (version !== target) await client.query("UPDATE layout SET version = $1", [target]);
     await client.query("COMMIT");
   } catch (reason) {
     await client.query("ROLLBACK");
@@ -42,21 +52,4 @@ async function versionOf(client: ClientBase, schema: string): Promise<number> {
   }
   const layout = await client.query<{ version: number }>("SELECT version FROM layout");
   return layout.rows[0]?.version ?? 0;
-}
-
-async function changeTables(client: ClientBase, version: number, target: number): Promise<void> {
-  for (const { up, fill } of MIGRATIONS.slice(version, target)) {
-    await client.query(up);
-    await fill?.(client);
-  }
-  for (const { down } of MIGRATIONS.slice(target, version).toReversed()) await client.query(down);
-  if (version !== target) await client.query("UPDATE layout SET version = $1", [target]);
-}
-
-function newer(schema: string, version: number): DevtoolError {
-  return new DevtoolError(
-    `the schema ${quoted(schema)} was written by a newer release (version ${version}): this one reads up to ${VERSION}`,
-    Code.FailedPrecondition,
-    { remedy: "use that release, or go back with it first" },
-  );
 }

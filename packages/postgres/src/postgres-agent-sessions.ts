@@ -8,6 +8,31 @@ import type { LeaseTerm, PostgresLeases } from "./postgres-leases.ts";
 /** The time in milliseconds after which the end of a turn that could not be written is tried again. */
 const RETRY_MS = 1000;
 
+/** Begins a turn of a server whose own row has not expired. */
+const BEGIN_TURN = `
+  WITH me AS (
+    SELECT FROM replica WHERE id = $3 AND alive_until > clock_timestamp()
+  ), begun AS (
+    INSERT INTO agent_session AS known (principal, context_id, owner, fence, turns, session)
+    SELECT $1, $2, $3, 1, 1, '' FROM me
+    ON CONFLICT (principal, context_id) DO UPDATE SET owner = excluded.owner,
+      fence = known.fence + CASE WHEN known.owner = excluded.owner THEN 0 ELSE 1 END,
+      turns = CASE WHEN known.owner = excluded.owner THEN known.turns + 1 ELSE 1 END
+    WHERE known.owner = excluded.owner OR known.turns = 0 OR NOT EXISTS (
+      SELECT FROM replica WHERE replica.id = known.owner AND replica.alive_until > clock_timestamp()
+    )
+    RETURNING fence, session
+  )
+  SELECT (SELECT fence FROM begun) AS fence, (SELECT session FROM begun) AS session, EXISTS (SELECT FROM me) AS alive`;
+
+/** The row that `BEGIN_TURN` returns. Without a fence, another server has a turn or this one's term has ended. */
+interface BegunRow {
+  readonly [column: string]: unknown;
+  readonly fence: string | null;
+  readonly session: string | null;
+  readonly alive: boolean;
+}
+
 /** Keeps in a table which server works in which conversation of an agent. Turns of a server end with its term. */
 export class PostgresAgentSessions implements AgentSessions {
   readonly #pool: Pool;
@@ -22,7 +47,11 @@ export class PostgresAgentSessions implements AgentSessions {
     for (;;) {
       const term = await this.#leases.currentTerm();
       failpoint("devtool:postgres.session-begin.before");
-      const [row] = await this.#query<BegunRow>(beginStatement(conversation, term));
+      const [row] = await this.#query<BegunRow>({
+        name: "begin-session-turn",
+        text: BEGIN_TURN,
+        values: [...keyOf(conversation), term.owner],
+      });
       failpoint("devtool:postgres.session-begin.after");
       if (row && row.fence !== null)
         return this.#turn(conversation, term, BigInt(row.fence), idOfKey(row.session ?? ""));
@@ -62,35 +91,6 @@ export class PostgresAgentSessions implements AgentSessions {
       throw storeError(reason);
     }
   }
-}
-
-/** The row of `beginStatement`. Without a fence, another server has a turn or this one's term has ended. */
-interface BegunRow {
-  readonly [column: string]: unknown;
-  readonly fence: string | null;
-  readonly session: string | null;
-  readonly alive: boolean;
-}
-
-function beginStatement(conversation: AgentSessionKey, { owner }: LeaseTerm): QueryConfig {
-  return {
-    name: "begin-session-turn",
-    text: `WITH me AS (
-        SELECT FROM replica WHERE id = $3 AND alive_until > clock_timestamp()
-      ), begun AS (
-        INSERT INTO agent_session AS known (principal, context_id, owner, fence, turns, session)
-        SELECT $1, $2, $3, 1, 1, '' FROM me
-        ON CONFLICT (principal, context_id) DO UPDATE SET owner = excluded.owner,
-          fence = known.fence + CASE WHEN known.owner = excluded.owner THEN 0 ELSE 1 END,
-          turns = CASE WHEN known.owner = excluded.owner THEN known.turns + 1 ELSE 1 END
-        WHERE known.owner = excluded.owner OR known.turns = 0 OR NOT EXISTS (
-          SELECT FROM replica WHERE replica.id = known.owner AND replica.alive_until > clock_timestamp()
-        )
-        RETURNING fence, session
-      )
-      SELECT (SELECT fence FROM begun) AS fence, (SELECT session FROM begun) AS session, EXISTS (SELECT FROM me) AS alive`,
-    values: [...keyOf(conversation), owner],
-  };
 }
 
 function keyOf({ principal, contextId }: AgentSessionKey): [string, string] {

@@ -2,7 +2,7 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type PolicyFile, PolicyFileSchema } from "@devtool/schema";
 import { type ApprovalStorage, failpoint, type StoredApprovals } from "@devtool/server/store";
 import type { Pool } from "pg";
-import { storeError } from "./postgres-error.ts";
+import { throwStoreError } from "./postgres-error.ts";
 
 /** Keeps the approvals of all servers in one row, so that a change counts as a whole and everywhere at once. */
 export class PostgresApprovals implements ApprovalStorage {
@@ -18,7 +18,7 @@ export class PostgresApprovals implements ApprovalStorage {
         name: "approvals",
         text: "SELECT version, data FROM saved_approvals",
       })
-      .catch(rethrow);
+      .catch(throwStoreError);
     const [{ version = "0", data = Buffer.alloc(0) } = {}] = rows;
     return { file: fromBinary(PolicyFileSchema, data), version };
   }
@@ -30,12 +30,8 @@ export class PostgresApprovals implements ApprovalStorage {
         toBinary(PolicyFileSchema, file),
         version,
       ])
-      .catch(rethrow);
+      .catch(throwStoreError);
     failpoint("devtool:postgres.approvals.after");
     return rowCount === 1;
   }
-}
-
-function rethrow(reason: unknown): never {
-  throw storeError(reason);
 }

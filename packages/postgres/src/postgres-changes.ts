@@ -141,7 +141,9 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     };
     client.on("error", forget);
     client.on("end", forget);
-    client.on("notification", ({ payload = "" }) => this.#wakeNamed(payload));
+    client.on("notification", ({ payload = "" }) => {
+      for (const key of [...payload.split("\n"), ALL_KEY]) this.#wake(key);
+    });
     try {
       await client.connect();
       await client.query(`LISTEN ${client.escapeIdentifier(this.#channel)}`);
@@ -153,11 +155,6 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
       await client.end().catch(() => undefined);
       return undefined;
     }
-  }
-
-  #wakeNamed(payload: string): void {
-    for (const key of payload.split("\n")) this.#wake(key);
-    this.#wake(ALL_KEY);
   }
 
   #wake(key: string): void {

@@ -2,7 +2,7 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type SigningKeyFile, SigningKeyFileSchema } from "@devtool/schema";
 import type { KeyStorage, StoredKeys } from "@devtool/server/store";
 import type { Pool } from "pg";
-import { storeError } from "./postgres-error.ts";
+import { throwStoreError } from "./postgres-error.ts";
 
 /** Keeps the keys of all servers in one row. */
 export class PostgresKeyStorage implements KeyStorage {
@@ -15,7 +15,7 @@ export class PostgresKeyStorage implements KeyStorage {
   async read(): Promise<StoredKeys> {
     const { rows } = await this.#pool
       .query<{ version: string; data: Buffer }>("SELECT version, data FROM signing_key")
-      .catch(rethrow);
+      .catch(throwStoreError);
     const [{ version = "0", data = Buffer.alloc(0) } = {}] = rows;
     return { keys: fromBinary(SigningKeyFileSchema, data), version: BigInt(version) };
   }
@@ -26,11 +26,7 @@ export class PostgresKeyStorage implements KeyStorage {
         toBinary(SigningKeyFileSchema, keys),
         version,
       ])
-      .catch(rethrow);
+      .catch(throwStoreError);
     return rowCount === 1;
   }
-}
-
-function rethrow(reason: unknown): never {
-  throw storeError(reason);
 }

@@ -4,7 +4,7 @@ import { TaskState } from "@devtool/schema";
 import { Code, DevtoolError, failpoint, type TaskLease, type TaskLeases } from "@devtool/server/store";
 import type { Pool } from "pg";
 import { idOfKey, keyText } from "./key-text.ts";
-import { storeError } from "./postgres-error.ts";
+import { storeError, throwStoreError } from "./postgres-error.ts";
 
 /** The time in milliseconds after which a server that does not renew its leases loses them. */
 export const LEASE_MS = 3000;
@@ -18,6 +18,17 @@ const TERMINAL: readonly TaskState[] = [TaskState.COMPLETED, TaskState.FAILED, T
 /** A condition that holds for a row of `task` whose owner does not live. */
 const IS_ORPHANED =
   "NOT EXISTS (SELECT FROM replica WHERE replica.id = task.owner AND replica.alive_until > clock_timestamp())";
+
+/** Takes a task for a server whose own row has not expired. Without a fence, another server has the task or this one's term has ended. */
+const ACQUIRE = `
+  WITH me AS (
+    SELECT FROM replica WHERE id = $2 AND alive_until > clock_timestamp()
+  ), taken AS (
+    UPDATE task SET owner = $2, fence = fence + 1
+    WHERE id = $1 AND (owner IS NULL OR owner = $2 OR ${IS_ORPHANED}) AND EXISTS (SELECT FROM me)
+    RETURNING fence
+  )
+  SELECT (SELECT fence FROM taken) AS fence, EXISTS (SELECT FROM me) AS alive`;
 
 /**
  * Leases that end by the clock of the database.
@@ -59,9 +70,18 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
   async acquire(taskId: string): Promise<TaskLease | undefined> {
     for (;;) {
       const term = await this.currentTerm();
-      const { fence, isAlive } = await this.#take(taskId, term);
-      if (fence !== undefined) return this.#lease(taskId, fence, term);
-      if (isAlive) return undefined;
+      failpoint("devtool:postgres.lease.before");
+      const { rows } = await this.#pool
+        .query<{ fence: string | null; alive: boolean }>({
+          name: "acquire",
+          text: ACQUIRE,
+          values: [keyText(taskId), term.owner],
+        })
+        .catch(throwStoreError);
+      failpoint("devtool:postgres.lease.after");
+      const { fence = null, alive = false } = rows[0] ?? {};
+      if (fence !== null) return this.#lease(taskId, BigInt(fence), term);
+      if (alive) return undefined;
       term.end();
     }
   }
@@ -83,7 +103,7 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
           WHERE NOT EXISTS (SELECT FROM label WHERE task_id = orphan.id AND workspace = ANY ($3::text[])) LIMIT 256`,
         values: [[TaskState.SUBMITTED, TaskState.WORKING], TERMINAL, unreachable.map(keyText)],
       })
-      .catch(rethrow);
+      .catch(throwStoreError);
     return rows.map(({ id }) => idOfKey(id));
   }
 
@@ -105,30 +125,6 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     this.#onGivenUp();
   }
 
-  async #take(
-    taskId: string,
-    { owner }: LeaseTerm,
-  ): Promise<{ readonly fence: bigint | undefined; readonly isAlive: boolean }> {
-    failpoint("devtool:postgres.lease.before");
-    const { rows } = await this.#pool
-      .query<{ fence: string | null; alive: boolean }>({
-        name: "acquire",
-        text: `WITH me AS (
-            SELECT FROM replica WHERE id = $2 AND alive_until > clock_timestamp()
-          ), taken AS (
-            UPDATE task SET owner = $2, fence = fence + 1
-            WHERE id = $1 AND (owner IS NULL OR owner = $2 OR ${IS_ORPHANED}) AND EXISTS (SELECT FROM me)
-            RETURNING fence
-          )
-          SELECT (SELECT fence FROM taken) AS fence, EXISTS (SELECT FROM me) AS alive`,
-        values: [keyText(taskId), owner],
-      })
-      .catch(rethrow);
-    failpoint("devtool:postgres.lease.after");
-    const fence = rows[0]?.fence ?? undefined;
-    return { fence: fence === undefined ? undefined : BigInt(fence), isAlive: rows[0]?.alive ?? false };
-  }
-
   #lease(taskId: string, fence: bigint, { owner, lost }: LeaseTerm): TaskLease {
     const release = async (): Promise<void> => {
       if (lost.aborted) return;
@@ -138,7 +134,7 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
           owner,
           fence,
         ])
-        .catch(rethrow);
+        .catch(throwStoreError);
     };
     const isCurrent = async (): Promise<boolean> => {
       if (lost.aborted) return false;
@@ -148,7 +144,7 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
           text: "SELECT FROM task WHERE id = $1 AND owner = $2 AND fence = $3",
           values: [keyText(taskId), owner, fence],
         })
-        .catch(rethrow);
+        .catch(throwStoreError);
       return rowCount === 1;
     };
     return { fence, lost, isCurrent, release };
@@ -253,8 +249,4 @@ class Term implements LeaseTerm {
       if (!this.lost.aborted) this.#renewLater();
     }
   }
-}
-
-function rethrow(reason: unknown): never {
-  throw storeError(reason);
 }

@@ -10,7 +10,7 @@ import {
 } from "@devtool/server/store";
 import type { Pool, PoolClient } from "pg";
 import { keyText } from "./key-text.ts";
-import { storeError } from "./postgres-error.ts";
+import { storeError, throwStoreError } from "./postgres-error.ts";
 
 /** The number of rows to read at a time. */
 const PAGE = 256;
@@ -41,7 +41,7 @@ export class PostgresPushConfigStore implements PushConfigStore {
   }
 
   async put(subscription: PushSubscription): Promise<PushSubscription> {
-    const client = await this.#connect();
+    const client = await this.#pool.connect().catch(throwStoreError);
     try {
       await client.query("BEGIN");
       const stored = await putSubscription(client, subscription);
@@ -145,14 +145,6 @@ export class PostgresPushConfigStore implements PushConfigStore {
       for (const { committed } of saves) committed.resolve();
     } catch (reason) {
       for (const { committed } of saves) committed.reject(reason);
-    }
-  }
-
-  async #connect(): Promise<PoolClient> {
-    try {
-      return await this.#pool.connect();
-    } catch (reason) {
-      throw storeError(reason);
     }
   }
 
