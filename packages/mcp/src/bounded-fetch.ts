@@ -39,21 +39,19 @@ class MessageLimit {
   }
 
   transform(chunk: Uint8Array, controller: TransformStreamDefaultController<Uint8Array>): void {
-    if (this.#message === "event") this.#countEvents(chunk);
-    else this.#length += chunk.length;
+    if (this.#message === "body") this.#length += chunk.length;
+    else {
+      // Counts the bytes since the last empty line.
+      for (const byte of chunk) {
+        this.#length++;
+        if (byte === NEWLINE) {
+          if (this.#isLineEmpty) this.#length = 0;
+          this.#isLineEmpty = true;
+        } else if (byte !== CARRIAGE_RETURN) this.#isLineEmpty = false;
+        if (this.#length > this.#maxBytes) break;
+      }
+    }
     if (this.#length > this.#maxBytes) throw new Error(`it sent a message of more than ${this.#maxBytes} bytes`);
     controller.enqueue(chunk);
-  }
-
-  /** Counts the bytes since the last empty line; stops as soon as they are too many. */
-  #countEvents(chunk: Uint8Array): void {
-    for (const byte of chunk) {
-      this.#length++;
-      if (byte === NEWLINE) {
-        if (this.#isLineEmpty) this.#length = 0;
-        this.#isLineEmpty = true;
-      } else if (byte !== CARRIAGE_RETURN) this.#isLineEmpty = false;
-      if (this.#length > this.#maxBytes) return;
-    }
   }
 }

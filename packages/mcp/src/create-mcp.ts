@@ -1,8 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { Mcp, McpServices } from "@devtool/coding-agent/tool";
+import type { Mcp } from "@devtool/coding-agent/tool";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { assertTarget, checkedFetch, VERSION } from "@devtool/server/agent";
-import type { FetchLike } from "@modelcontextprotocol/client";
 import { McpPool } from "./mcp-pool.ts";
 import type { McpAuthorization } from "./mcp-transport.ts";
 import { runnerNotice } from "./server-place.ts";
@@ -37,27 +36,20 @@ export function createMcp({ servers = [], targets = [], authorize }: McpOptions 
   return {
     open: (services) => {
       for (const notice of operators.flatMap((server) => runnerNotice(server) ?? [])) services.onNotice(notice);
+      const allowing = (target: string): string => `mcp_targets = [${JSON.stringify(target)}]`;
+      const { clientMcpServers, ownPorts } = services;
       return new McpPool({
         servers: operators,
         environment: services.environment,
         now: () => performance.now(),
         clientInfo: { name: "devtool", version: VERSION },
         sample: services.sample,
-        clientFetch: clientFetch(targets, services),
+        // Programs that clients bring can reach any address anyway.
+        clientFetch:
+          clientMcpServers === "all" ? globalThis.fetch : checkedFetch({ allowedHosts: targets, ownPorts, allowing }),
         authorizationOf: authorize,
         onNotice: services.onNotice,
       });
     },
   };
-}
-
-/**
- * Returns the fetch for servers that clients bring. It refuses addresses that are not public, except the targets.
- *
- * Nothing is refused if clients may bring programs, because a program can reach any address anyway.
- */
-function clientFetch(targets: readonly string[], { clientMcpServers, ownPorts }: McpServices): FetchLike {
-  if (clientMcpServers === "all") return globalThis.fetch;
-  const allowing = (target: string): string => `mcp_targets = [${JSON.stringify(target)}]`;
-  return checkedFetch({ allowedHosts: targets, ownPorts, allowing });
 }

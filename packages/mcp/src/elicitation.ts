@@ -12,7 +12,6 @@ import { pageAddress } from "@devtool/server/agent";
 import type {
   ElicitRequest,
   ElicitRequestFormParams,
-  ElicitRequestURLParams,
   ElicitResult,
   jsonSchemaValidator,
 } from "@modelcontextprotocol/client";
@@ -27,7 +26,7 @@ const VALUE_OPTION = "value:";
 /**
  * Asks the user what a server wants to know (MCP elicitation): to fill in a form, or to open a page.
  *
- * An answer that does not fit the form is asked for again, with the reason.
+ * An answer that does not fit the form is asked for again, with the reason. A page whose address is not one is declined.
  */
 export async function elicit(
   server: AskingServer,
@@ -35,18 +34,10 @@ export async function elicit(
   hooks: CallHooks,
   validator: jsonSchemaValidator,
 ): Promise<ElicitResult> {
-  return params.mode === "url" ? elicitUrl(server, params, hooks) : elicitForm(server, params, hooks, validator);
-}
-
-/** Asks the user to open a page. Declines what is not the address of one. */
-async function elicitUrl(
-  server: AskingServer,
-  { url, message }: ElicitRequestURLParams,
-  hooks: CallHooks,
-): Promise<ElicitResult> {
-  const address = pageAddress(url);
+  if (params.mode !== "url") return elicitForm(server, params, hooks, validator);
+  const address = pageAddress(params.url);
   if (address === undefined) return { action: "decline" };
-  const description = `${serverTitle(server)} asks to open ${address}\n${message}`;
+  const description = `${serverTitle(server)} asks to open ${address}\n${params.message}`;
   const opened = createOption(OPTION_PROCEED_ONCE, "I opened it");
   const { optionId } = await hooks.ask(createQuestion(server, description, [opened]));
   return { action: optionId === OPTION_PROCEED_ONCE ? "accept" : "decline" };

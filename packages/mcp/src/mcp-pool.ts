@@ -60,7 +60,11 @@ export class McpPool implements OpenMcp {
     // Moves the set to the end: the order of the map is the order of last use.
     this.#sets.delete(key);
     this.#sets.set(key, found);
-    await this.#endOldest();
+    for (const [oldest, set] of this.#sets) {
+      if (this.#sets.size <= MAX_SETS) break;
+      this.#sets.delete(oldest);
+      await set[Symbol.asyncDispose]();
+    }
     return found;
   }
 
@@ -79,13 +83,5 @@ export class McpPool implements OpenMcp {
       originOf: (server) => (clientServers.includes(server) ? "client" : "operator"),
       fetchFor: (server) => (clientServers.includes(server) ? clientFetch : globalThis.fetch),
     });
-  }
-
-  async #endOldest(): Promise<void> {
-    for (const [key, set] of this.#sets) {
-      if (this.#sets.size <= MAX_SETS) return;
-      this.#sets.delete(key);
-      await set[Symbol.asyncDispose]();
-    }
   }
 }

@@ -47,7 +47,15 @@ export class McpSupervisor implements AsyncDisposable {
   /** Returns the connection, opening one if there is none. Throws `Code.Unavailable` with the reason when that is not possible now. */
   async connection(signal: AbortSignal): Promise<McpConnection> {
     if (this.#connection) return this.#connection;
-    return abortable(this.#opening ?? this.#startOpening(), signal);
+    if (!this.#opening) {
+      const clear = (): void => {
+        this.#opening = undefined;
+      };
+      this.#opening = this.#open();
+      // Callers see a failure in the promise that they get. It is handled here as well, since all of them may have left.
+      void this.#opening.then(clear, clear);
+    }
+    return abortable(this.#opening, signal);
   }
 
   /** Clears the failures and ends the connection. The next call of `connection` opens a new one. */
@@ -63,17 +71,6 @@ export class McpSupervisor implements AsyncDisposable {
     this.#disposed.abort(this.#unavailable("it was stopped"));
     await this.#opening?.catch(() => undefined);
     await this.reset();
-  }
-
-  #startOpening(): Promise<McpConnection> {
-    const opening = this.#open();
-    this.#opening = opening;
-    const clear = (): void => {
-      this.#opening = undefined;
-    };
-    // Callers see a failure in the promise that they get. It is handled here as well, since all of them may have left.
-    void opening.then(clear, clear);
-    return opening;
   }
 
   async #open(): Promise<McpConnection> {

@@ -107,11 +107,17 @@ async function callTool(
   signal: AbortSignal,
   timeout: AbortSignal,
 ): Promise<ToolEvent> {
-  const { definition, supervisor, maxOutputBytes, callTimeoutMs } = options;
+  const { qualifiedName, definition, supervisor, maxOutputBytes, callTimeoutMs } = options;
   let connection: McpConnection | undefined;
   try {
     connection = await supervisor.connection(signal);
-    await assertUnchanged(connection, options, signal);
+    // A server may change a definition after the user has seen it (rug pull).
+    const current = (await connection.tools(signal)).find(({ name }) => name === definition.name);
+    if (current?.hash !== definition.hash) {
+      const change = current ? "was changed by its server" : "is no longer offered by its server";
+      const remedy = "ask for the tools again";
+      throw new DevtoolError(`tool ${qualifiedName} ${change}`, Code.FailedPrecondition, { remedy });
+    }
     const result = await connection.callTool({ name: definition.name, args, hooks }, signal);
     return readCallResult(result, maxOutputBytes);
   } catch (reason) {
@@ -126,17 +132,4 @@ async function callTool(
       : describeError(reason);
     return failureResult("mcp_tool_error", cut(message, maxOutputBytes));
   }
-}
-
-/** Throws if the server has changed the definition since it was shown, or no longer offers the tool (rug pull). */
-async function assertUnchanged(
-  connection: McpConnection,
-  { definition, qualifiedName }: McpToolOptions,
-  signal: AbortSignal,
-): Promise<void> {
-  const current = (await connection.tools(signal)).find(({ name }) => name === definition.name);
-  if (current?.hash === definition.hash) return;
-  const change = current ? "was changed by its server" : "is no longer offered by its server";
-  const remedy = "ask for the tools again";
-  throw new DevtoolError(`tool ${qualifiedName} ${change}`, Code.FailedPrecondition, { remedy });
 }

@@ -44,8 +44,11 @@ export function readMcpResourceTool(
   maxOutputBytes: number,
 ): Tool {
   const servers = new Map(resources.map((resource) => [resource.server, resource]));
+  const listed = resources.slice(0, MAX_LISTED).map(({ server, uri, name }) => `- ${server}: ${uri} (${name})`);
+  const more = resources.length > MAX_LISTED ? [`and ${resources.length - MAX_LISTED} more`] : [];
+  const description = ["Reads a resource of an MCP server. Resources:", ...listed, ...more].join("\n");
   return {
-    declaration: { name: NAME, description: describeTool(resources), parameters: PARAMETERS.jsonSchema },
+    declaration: { name: NAME, description, parameters: PARAMETERS.jsonSchema },
     prepare: async (args) => {
       const { server, uri } = PARAMETERS.read(args);
       const known = servers.get(server);
@@ -65,10 +68,4 @@ export function readMcpResourceTool(
       };
     },
   };
-}
-
-function describeTool(resources: readonly McpResource[]): string {
-  const listed = resources.slice(0, MAX_LISTED).map(({ server, uri, name }) => `- ${server}: ${uri} (${name})`);
-  const more = resources.length > MAX_LISTED ? [`and ${resources.length - MAX_LISTED} more`] : [];
-  return ["Reads a resource of an MCP server. Resources:", ...listed, ...more].join("\n");
 }

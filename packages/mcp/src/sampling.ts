@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { Sample, SampleRequest } from "@devtool/coding-agent/tool";
+import type { Sample } from "@devtool/coding-agent/tool";
 import { ConfirmationOptionSchema, GenericDetailsSchema, OPTION_CANCEL, OPTION_PROCEED_ONCE } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import type { CreateMessageRequest, CreateMessageResult } from "@modelcontextprotocol/client";
@@ -26,12 +26,14 @@ export async function sampleForServer(
 ): Promise<CreateMessageResult> {
   const messages = params.messages.map(({ role, content }) => ({ role, text: contentText(content) }));
   const request = { systemPrompt: params.systemPrompt ?? "", messages, maxTokens: params.maxTokens };
+  const description = [
+    `${serverTitle(server)} wants to ask the model, for at most ${request.maxTokens} tokens:`,
+    ...(request.systemPrompt === "" ? [] : [`system: ${request.systemPrompt}`]),
+    ...messages.map(({ role, text }) => `${role}: ${text}`),
+  ].join("\n");
   const { optionId } = await hooks.ask({
     description: `${serverTitle(server)} wants to ask the model`,
-    details: {
-      case: "genericDetails",
-      value: create(GenericDetailsSchema, { description: describeRequest(server, request) }),
-    },
+    details: { case: "genericDetails", value: create(GenericDetailsSchema, { description }) },
     options: [
       create(ConfirmationOptionSchema, { id: OPTION_PROCEED_ONCE, name: "Allow once" }),
       create(ConfirmationOptionSchema, { id: OPTION_CANCEL, name: "Decline" }),
@@ -40,12 +42,4 @@ export async function sampleForServer(
   if (optionId !== OPTION_PROCEED_ONCE) throw new DevtoolError("the user declined", Code.PermissionDenied);
   const { model, text } = await sample(request, signal);
   return { model, role: "assistant", content: { type: "text", text } };
-}
-
-function describeRequest(server: AskingServer, { systemPrompt, messages, maxTokens }: SampleRequest): string {
-  return [
-    `${serverTitle(server)} wants to ask the model, for at most ${maxTokens} tokens:`,
-    ...(systemPrompt === "" ? [] : [`system: ${systemPrompt}`]),
-    ...messages.map(({ role, text }) => `${role}: ${text}`),
-  ].join("\n");
 }

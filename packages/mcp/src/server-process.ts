@@ -34,7 +34,10 @@ export class ServerProcess implements AsyncDisposable {
     this.#child.stdin.on("error", () => undefined);
     this.#child.stdout.on("error", () => undefined);
     this.#child.stderr.on("error", () => undefined);
-    this.#child.stderr.on("data", (chunk: Buffer) => this.#keepLastWords(chunk));
+    this.#child.stderr.on("data", (chunk: Buffer) => {
+      const all = chunk.length >= KEPT_STDERR_BYTES ? chunk : Buffer.concat([this.#stderr, chunk]);
+      this.#stderr = Buffer.from(all.subarray(-KEPT_STDERR_BYTES));
+    });
     this.ended = this.#waitForEnd();
     failpoint("devtool:mcp.spawn.after");
   }
@@ -108,11 +111,6 @@ export class ServerProcess implements AsyncDisposable {
     const timer = new AbortController();
     await Promise.race([this.ended, delay(timeMs, undefined, { signal: timer.signal }).catch(() => undefined)]);
     timer.abort();
-  }
-
-  #keepLastWords(chunk: Buffer): void {
-    const all = chunk.length >= KEPT_STDERR_BYTES ? chunk : Buffer.concat([this.#stderr, chunk]);
-    this.#stderr = Buffer.from(all.subarray(-KEPT_STDERR_BYTES));
   }
 
   #signalGroup(name: NodeJS.Signals): void {

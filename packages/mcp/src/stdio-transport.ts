@@ -81,7 +81,7 @@ export class StdioTransport implements Transport {
     this.onclose?.();
   }
 
-  /** Reads and delivers messages. Other work runs between chunks, and within a chunk of many messages. */
+  /** Reads and delivers messages, and skips lines that are not messages. Other work runs between chunks, and within a chunk of many messages. */
   async #read(process: ServerProcess): Promise<void> {
     const lines = new LineReader(MAX_MESSAGE_BYTES);
     const gate = new FloodGate(this.#options.now);
@@ -89,19 +89,15 @@ export class StdioTransport implements Transport {
       const complete = [...lines.push(chunk)];
       gate.count(complete.length, chunk.length);
       for (const [at, line] of complete.entries()) {
-        this.#deliver(line);
+        try {
+          this.onmessage?.(this.#options.parseMessage(JSON.parse(line)));
+        } catch (reason) {
+          // Servers print to standard output by mistake.
+          this.onerror?.(new Error("the MCP server wrote a line that is not a message", { cause: reason }));
+        }
         if (at % MESSAGES_PER_TURN === MESSAGES_PER_TURN - 1) await nextTurn();
       }
       await nextTurn();
-    }
-  }
-
-  /** Delivers a message. A line that is not a message is skipped: servers print to standard output by mistake. */
-  #deliver(line: string): void {
-    try {
-      this.onmessage?.(this.#options.parseMessage(JSON.parse(line)));
-    } catch (reason) {
-      this.onerror?.(new Error("the MCP server wrote a line that is not a message", { cause: reason }));
     }
   }
 
