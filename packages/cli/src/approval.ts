@@ -14,7 +14,7 @@ import { editText } from "./editor.ts";
 import { userMessage } from "./error-text.ts";
 import { type Io, writeLine } from "./io.ts";
 import type { Screen } from "./render/gutter.ts";
-import { paintFor, visible, visibleName } from "./render/style.ts";
+import { indented, paintFor, visibleName } from "./render/style.ts";
 import { questionLines, toolCallLine } from "./render/tool-call.ts";
 import type { Questioner } from "./terminal/questioner.ts";
 
@@ -118,7 +118,7 @@ async function edited(edit: () => Promise<Part>, questioner: Questioner): Promis
   try {
     return await questioner.lend(edit);
   } catch (reason) {
-    writeLine(questioner.out, visible(userMessage(reason)));
+    writeLine(questioner.out, indented(userMessage(reason)));
     return undefined;
   }
 }

@@ -3,7 +3,7 @@ import type { Task } from "@devtool/schema";
 import { userMessage } from "./error-text.ts";
 import { type Io, writeLine } from "./io.ts";
 import type { Prompter } from "./prompter.ts";
-import { visible } from "./render/style.ts";
+import { indented } from "./render/style.ts";
 
 /** Options of `Interrupts`. */
 export interface InterruptOptions {
@@ -48,7 +48,7 @@ export class Interrupts {
       const canceled = this.#isAbandoned
         ? "not canceled: the server is not running; it will have the task when it starts again"
         : "canceled";
-      writeLine(this.#options.io.stderr, this.#canceling ? canceled : visible(userMessage(reason)));
+      writeLine(this.#options.io.stderr, this.#canceling ? canceled : indented(userMessage(reason)));
       return await this.#latest();
     } finally {
       this.#turn = undefined;

@@ -17,7 +17,7 @@ import { ExitCode, exitCodeFor } from "./exit-code.ts";
 import { type Io, writeLine } from "./io.ts";
 import { createQuestioner } from "./prompter.ts";
 import { writeJsonLine } from "./render/json-line.ts";
-import { paintFor, visible } from "./render/style.ts";
+import { indented, paintFor } from "./render/style.ts";
 import { type Speakers, Transcript } from "./render/transcript.ts";
 import type { Questioner } from "./terminal/questioner.ts";
 
@@ -46,7 +46,7 @@ export function createConversation(
   const asking = options.json ? { ...io, stdout: io.stderr } : io;
   const { approve, exitCode } = createAnswering(options, asking, io.interactive ? createQuestioner(asking) : undefined);
   const onEvent = createPrinter(options, io);
-  const onOutdated = (problem: string): void => writeLine(io.stderr, visible(problem));
+  const onOutdated = (problem: string): void => writeLine(io.stderr, indented(problem));
   return { client, approve, exitCode, onEvent, onOutdated, nextId: randomUUID, clientLabel };
 }
 

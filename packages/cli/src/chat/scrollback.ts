@@ -1,6 +1,6 @@
 import type { TaskItem, TaskSnapshot } from "@devtool/client";
 import { isInterrupted, isTerminal, Role, TaskState, type ToolCall } from "@devtool/schema";
-import { type LineStyle, visible } from "../render/style.ts";
+import { indented, type LineStyle, visible } from "../render/style.ts";
 import { partLines } from "../render/transcript.ts";
 import { callEntry, clipped, type Entry, entryOf, isFinished, runningLines, textLines } from "./entry.ts";
 import { settledLength } from "./markdown.ts";
@@ -84,7 +84,7 @@ export class Scrollback {
     const artifacts = task.artifacts.filter(({ artifactId }) => !this.#artifacts.has(artifactId));
     const lines = artifacts.flatMap(({ artifactId, name, parts }) => {
       this.#artifacts.add(artifactId);
-      const title = clipped(paint("dim", `· artifact: ${visible(name || artifactId)}`), columns);
+      const title = clipped(paint("dim", `· artifact: ${indented(name || artifactId)}`), columns);
       return [...title, ...partLines(parts).flatMap((line) => clipped(`    ${line}`, columns))];
     });
     if (reason !== "") lines.push(...clipped(paint(lookOf(task.state), reason), columns));
@@ -107,7 +107,7 @@ function lookOf(state: TaskState): "bad" | "dim" {
 }
 
 function reasonOf(state: TaskState, text: string): string {
-  const reason = text === "" ? "" : `: ${visible(text)}`;
+  const reason = text === "" ? "" : `: ${indented(text)}`;
   switch (state) {
     case TaskState.FAILED:
       return `failed${reason}`;

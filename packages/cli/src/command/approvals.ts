@@ -5,7 +5,7 @@ import { operatorConfig } from "../agent-options.ts";
 import { defaultDataDirectory } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
-import { visible, visibleName } from "../render/style.ts";
+import { indented, visibleName } from "../render/style.ts";
 import { storeOptions } from "../store-options.ts";
 
 /** The options of `devtool approvals`. */
@@ -30,13 +30,13 @@ export async function approvalsRemove(id: string, options: ApprovalsOptions, io:
   return withApprovals(options, io, async (approvals) => {
     const rule = await approvals.withdraw(id);
     if (rule) writeLine(io.stdout, `asks again: ${describe(rule)}`);
-    else writeLine(io.stderr, `approval "${visible(id)}" does not exist: see devtool approvals list`);
+    else writeLine(io.stderr, `approval "${visibleName(id)}" does not exist: see devtool approvals list`);
     return rule ? ExitCode.OK : ExitCode.FAILED;
   });
 }
 
 function describe(rule: PolicyRule): string {
-  return `${visible(describeRule(rule))} in ${visibleName(rule.workspace)}`;
+  return `${visibleName(describeRule(rule))} in ${visibleName(rule.workspace)}`;
 }
 
 /** Opens the approvals of the servers that use a data directory: those of their database, or of the directory. */
@@ -46,7 +46,7 @@ async function withApprovals(
   use: (approvals: SavedApprovals) => Promise<number>,
 ): Promise<number> {
   const directory = resolve(data ?? defaultDataDirectory(io.env));
-  const onNotice = (text: string): void => writeLine(io.stderr, `devtool: ${visible(text)}`);
+  const onNotice = (text: string): void => writeLine(io.stderr, `devtool: ${indented(text)}`);
   const { openStore } = storeOptions(flag, await operatorConfig(config, directory));
   if (!openStore) return use(await SavedApprovals.open(directory, onNotice));
   await using store = await openStore();

@@ -21,7 +21,7 @@ import { headline } from "../headline.ts";
 import { Interrupts } from "../interrupts.ts";
 import { type Io, isTerminal as isAtTerminal, writeLine } from "../io.ts";
 import { createPrompter, type Prompter } from "../prompter.ts";
-import { type Paint, paintFor, visible } from "../render/style.ts";
+import { indented, type Paint, paintFor, visible } from "../render/style.ts";
 import { Transcript } from "../render/transcript.ts";
 import { createAnswering, sessionSettings } from "../session.ts";
 import { isSlashLine, readSlashLine } from "../slash-line.ts";
@@ -186,7 +186,7 @@ class ChatSession {
     const command = readSlashLine(line, this.commands);
     const { result } = await this.#client.commands.runSlashCommand({ command, ...this.#where() }, { signal });
     if (result && result.status !== CommandExecutionStatus.FAILED_TO_START) return result.executionId;
-    writeLine(this.#io.stderr, visible(result?.message || "the command did not start"));
+    writeLine(this.#io.stderr, indented(result?.message || "the command did not start"));
     return undefined;
   }
 

@@ -13,7 +13,7 @@ import { tokenPath } from "../kept-token.ts";
 import { chooseModel, describeChoice } from "../model.ts";
 import { nodeProblem } from "../node-version.ts";
 import { assertPrivateDirectory, readPrivateFile } from "../private-file.ts";
-import { paintFor, visible } from "../render/style.ts";
+import { indented, paintFor } from "../render/style.ts";
 import { unresponsiveServer, verifyServer } from "../server-identity.ts";
 
 /** The result of a check. */
@@ -44,7 +44,7 @@ export async function doctor(options: { readonly data?: string }, io: Io): Promi
   for (const { name, verdict, says } of findings) {
     writeLine(
       io.stdout,
-      `${paint(verdict === "info" ? "dim" : verdict, MARKS[verdict])} ${name.padEnd(16)} ${visible(says)}`,
+      `${paint(verdict === "info" ? "dim" : verdict, MARKS[verdict])} ${name.padEnd(16)} ${indented(says)}`,
     );
   }
   return findings.some(({ verdict }) => verdict === "bad") ? ExitCode.FAILED : ExitCode.OK;

@@ -3,7 +3,7 @@ import { type ConnectionOptions, connect } from "../connection.ts";
 import { answerAll, followToRest } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
-import { visible, visibleName } from "../render/style.ts";
+import { indented, visibleName } from "../render/style.ts";
 import { createConversation, interruptSignal, type SessionOptions } from "../session.ts";
 import { readSlashLine } from "../slash-line.ts";
 
@@ -25,7 +25,7 @@ export async function exec(
   const known = (await client.commands.getAllSlashCommands({})).commands;
   const { result } = await client.commands.runSlashCommand({ command: readSlashLine(words.join(" "), known) });
   if (!result || result.status === CommandExecutionStatus.FAILED_TO_START) {
-    writeLine(io.stderr, visible(result?.message ?? "the command did not start"));
+    writeLine(io.stderr, indented(result?.message ?? "the command did not start"));
     return ExitCode.FAILED;
   }
   using interrupt = interruptSignal(io);

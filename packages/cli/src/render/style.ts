@@ -56,6 +56,11 @@ export function visibleName(name: string): string {
   return visible(name).replaceAll("\n", "\\u{a}");
 }
 
+/** Returns `visible` text with all lines but the first indented, so that none can pass for a line of this program. */
+export function indented(text: string): string {
+  return visible(text).replaceAll("\n", "\n    ");
+}
+
 /** Writes the same characters in a line of JSON as JSON escapes, which leaves its meaning unchanged. */
 export function visibleJson(json: string): string {
   return json.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>

@@ -36,6 +36,16 @@ describe("a transcript", () => {
     ).toBe("▸ run Run it\n  │ one\n  │ two\n  │ three\n✓ run Run it\n");
   });
 
+  it("indents what follows a line break in a reason, so that it forges no line", () => {
+    const reason = "no\n? run ls [y]";
+    expect(
+      render(
+        event({ case: "stateChange", value: { error: reason } }, TaskState.FAILED),
+        event({ case: "stateChange", value: { text: reason } }, TaskState.CANCELED),
+      ),
+    ).toBe("failed: no\n    ? run ls [y]\ncanceled: no\n    ? run ls [y]\n");
+  });
+
   it("shows an output whole whose beginning was cut while it ran", () => {
     const output = { case: "output" as const, value: { result: { case: "text" as const, value: "[cut]\nnine\nten" } } };
     expect(

@@ -7,7 +7,7 @@ import {
   type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
-import { type Paint, visible, visibleName } from "./style.ts";
+import { indented, type Paint, visible, visibleName } from "./style.ts";
 import { outputLines, resultLines, toolCallLine } from "./tool-call.ts";
 
 /** Whose words a transcript has: the agent's alone, for who has just typed the others, or those of the user too. */
@@ -141,11 +141,6 @@ export class Transcript {
   }
 }
 
-/** Indents all lines but the first, so that none can pass for a line of this program. */
-function indented(text: string): string {
-  return visible(text).replaceAll("\n", "\n    ");
-}
-
 /** Returns the lines of text and data, and a line for each file. Other parts have none. */
 export function partLines(parts: readonly Part[]): string[] {
   return parts.flatMap(({ content }) => {
@@ -158,7 +153,7 @@ export function partLines(parts: readonly Part[]): string[] {
       case "file": {
         const { name, mediaType, source } = content.value;
         const data = source.case === "bytes" ? `${source.value.length} bytes` : (source.value ?? "");
-        return [visible([name, mediaType && `(${mediaType})`, data].filter((word) => word !== "").join(" "))];
+        return [indented([name, mediaType && `(${mediaType})`, data].filter((word) => word !== "").join(" "))];
       }
       default:
         return [];
@@ -167,7 +162,7 @@ export function partLines(parts: readonly Part[]): string[] {
 }
 
 function stateLines(text: string, state: TaskState, paint: Paint): string[] {
-  const reason = text === "" ? "" : `: ${visible(text)}`;
+  const reason = text === "" ? "" : `: ${indented(text)}`;
   switch (state) {
     case TaskState.FAILED:
       return [paint("bad", `failed${reason}`)];
