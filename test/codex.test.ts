@@ -3,7 +3,13 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, confirmationPart, createDevtoolClient, textMessage } from "@devtool/client";
+import {
+  bearerInterceptor,
+  confirmationPart,
+  createDevtoolClient,
+  type DevtoolClient,
+  textMessage,
+} from "@devtool/client";
 import { type CodexOptions, codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import {
@@ -24,7 +30,7 @@ import { createServer, type DevtoolServer } from "@devtool/server";
 import type { PermissionPolicy, PermissionRequest } from "@devtool/server/agent";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-type Client = ReturnType<typeof createDevtoolClient>["tasks"];
+type Client = DevtoolClient["tasks"];
 
 describe("Codex behind the port", () => {
   let directory: string;
@@ -509,6 +515,20 @@ describe("Codex behind the port", () => {
     ]);
   });
 
+  it("lists its models, of which a message chooses one for its turn", async () => {
+    const { agents } = connect();
+    const { models } = await agents.listModels({});
+    expect(models.map(({ name, displayName }) => [name, displayName])).toEqual([
+      ["gpt-own", "GPT-OWN"],
+      ["gpt-small", "GPT-SMALL"],
+    ]);
+    const first = await send("say Hi.");
+    const message = textMessage("m2", "say Hi.");
+    await exchange({ message, ...placeOf(first), sessionSettings: { model: models[1]?.name ?? "" } });
+    await send("say Hi.", "m3", first);
+    expect((await turnsStarted()).map(({ model }) => model)).toEqual(["gpt-own", "gpt-small", "gpt-own"]);
+  });
+
   it("says what to do when the program is not installed", async () => {
     await server.close();
     await start({ command: [join(directory, "no-codex")] });
@@ -523,17 +543,18 @@ describe("Codex behind the port", () => {
     server = await createServer({ agents: { codex }, workspace, dataDirectory: join(directory, "data"), onError });
   }
 
-  function client(): Client {
+  function connect(): DevtoolClient {
     const interceptors = [bearerInterceptor(server.token)];
-    return createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors })).tasks;
+    return createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
+  }
+
+  function client(): Client {
+    return connect().tasks;
   }
 
   /** The action, description, rule and chosen option of the audit records with some actions. */
   async function auditOf(...actions: (keyof typeof AuditAction)[]): Promise<string[][]> {
-    const interceptors = [bearerInterceptor(server.token)];
-    const { audit } = createDevtoolClient(
-      createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }),
-    );
+    const { audit } = connect();
     const found: string[][] = [];
     const descriptions = new Map<string, string>();
     for await (const { record } of audit.readAudit({})) {

@@ -1,5 +1,6 @@
 import type { Agent } from "@devtool/server/agent";
 import { CodexExecutor, type CodexHost } from "./codex-executor.ts";
+import { listCodexModels } from "./codex-models.ts";
 import type { CodexOptions } from "./codex-options.ts";
 import { ThreadPool } from "./thread-pool.ts";
 
@@ -23,7 +24,7 @@ export function codexAgent(options: CodexOptions = {}): Agent {
     },
     model: options.model,
     takesMcpServers: true,
-    open: ({ now, onNotice }) => {
+    open: ({ now, onNotice, workspace, workspaceRoots }) => {
       const pool = new ThreadPool(options.maxIdleProcesses ?? MAX_IDLE_PROCESSES);
       const host: CodexHost = {
         options,
@@ -38,6 +39,10 @@ export function codexAgent(options: CodexOptions = {}): Agent {
       };
       return {
         createExecutor: () => new CodexExecutor(host),
+        models: (signal) => {
+          const workingDirectory = workspace ?? workspaceRoots[0] ?? process.cwd();
+          return listCodexModels({ ...host.command, workingDirectory }, host.limits, signal);
+        },
         // Each turn names its policies, so any mode counts from the next turn on.
         checkSettings: () => undefined,
         checkTurn: () => undefined,

@@ -1,5 +1,13 @@
 import type { ContentBlock, StopReason } from "@agentclientprotocol/sdk";
-import { ApprovalMode, OPTION_CANCEL, type Task, TaskState, type ToolCallConfirmation } from "@devtool/schema";
+import {
+  ApprovalMode,
+  confirmationsOf,
+  OPTION_CANCEL,
+  Role,
+  type Task,
+  TaskState,
+  type ToolCallConfirmation,
+} from "@devtool/schema";
 import { type AgentEvent, type AgentExecutor, Code, DevtoolError, quoted, type Turn } from "@devtool/server/agent";
 import type { AcpAgentOptions } from "./acp-agent-options.ts";
 import type { AcpSession } from "./acp-session.ts";
@@ -18,7 +26,7 @@ export interface SessionPool {
   enter(turn: Pick<Turn, "task" | "sessionFence">, signal: AbortSignal): Promise<AcpSession>;
   /** Marks the session of a conversation as idle. */
   leave(task: Task): Promise<void>;
-  /** The model of a conversation that runs; empty when it is not known. */
+  /** The model of a conversation in turns that choose none; empty while its session is not open. */
   modelOf(task: Task): string;
   /** Reports a message to the operator. */
   notify(text: string): void;
@@ -36,7 +44,10 @@ export class AcpExecutor implements AgentExecutor {
   }
 
   modelFor(task: Task): string {
-    return this.#host.modelOf(task);
+    const prompt = task.history.findLast(
+      (message) => message.role === Role.USER && confirmationsOf(message).length === 0,
+    );
+    return prompt?.model || task.sessionSettings?.model || this.#host.modelOf(task);
   }
 
   async *execute(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
@@ -127,14 +138,7 @@ export class AcpExecutor implements AgentExecutor {
       // An agent may have its mode as an option, too, which would set it to another one than the mode to plan in.
       if (!isPlan || !session.isModeOption(id)) await session.setConfigOption(id, value, signal);
     }
-    const model = turn.prompt?.model || turn.task.sessionSettings?.model || "";
-    if (model === "") return;
-    const option = session.modelOption;
-    if (!option)
-      throw new DevtoolError(`agent ${quoted(name)} offers no choice of a model`, Code.InvalidArgument, {
-        remedy: "leave it out",
-      });
-    await session.setConfigOption(option.id, model, signal);
+    await session.useModel(turn.prompt?.model || turn.task.sessionSettings?.model || "", signal);
   }
 
   #blocks({ task, prompt }: Turn, session: AcpSession): ContentBlock[] {

@@ -7,6 +7,7 @@ import {
   type CommandPlace,
   type ConversationKey,
   DevtoolError,
+  type OfferedModel,
   type OpenAgent,
   quoted,
   Semaphore,
@@ -38,6 +39,12 @@ export class AcpHost implements OpenAgent, SessionPool {
   readonly #busy = new Set<string>();
   /** The slash commands by principal and workspace: sessions have those of the MCP servers of their clients, too. */
   readonly #commands = new Map<string, readonly SlashCommand[]>();
+  /** The directory in which the models are listed. */
+  readonly #home: string;
+  /** The models that the last session in that directory offered. Undefined before the first one. */
+  #models: readonly OfferedModel[] | undefined;
+  /** Held while the models are listed. */
+  readonly #listing = new Semaphore(1);
   /** Conversations may share a workspace. */
   readonly #writing = new Semaphore(1);
   #isClosed = false;
@@ -46,6 +53,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     this.options = options;
     this.limits = limits;
     this.#services = services;
+    this.#home = services.workspace ?? services.workspaceRoots[0] ?? "";
     this.commands = {
       list: (place, signal) => this.#listCommands(place, signal),
       check: async ({ commandPath }, place, signal) =>
@@ -96,6 +104,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     if (isCurrent && !open.connection.ended.aborted) return open;
     await open?.[Symbol.asyncDispose]();
     const session = await this.#open(task, signal);
+    if (task.settings?.workspacePath === this.#home) this.#models = session.models?.offered ?? [];
     this.#fences.set(session, sessionFence);
     this.#sessions.set(key, session);
     if (!this.#isClosed) return session;
@@ -118,9 +127,28 @@ export class AcpHost implements OpenAgent, SessionPool {
     }
   }
 
-  /** The model of a conversation that runs; empty when it is not known. */
+  /** The model of a conversation in turns that choose none; empty while its session is not open. */
   modelOf(task: Task): string {
-    return this.#sessions.get(keyOf(task))?.model ?? "";
+    return this.#sessions.get(keyOf(task))?.ownModel ?? "";
+  }
+
+  /**
+   * Lists the models that sessions in the server's own workspace offer. The first time it starts the agent for that.
+   *
+   * Throws `Code.FailedPrecondition` when nobody has logged in to the agent.
+   */
+  async models(signal: AbortSignal): Promise<readonly OfferedModel[]> {
+    using _ = await this.#listing.acquire(signal);
+    if (this.#models) return this.#models;
+    const place = this.#optionsIn({ workspacePath: this.#home, principal: this.#services.operator });
+    try {
+      await using session = await AcpSession.open({ ...place, sessionId: "", mcpServers: () => [] }, signal);
+      this.#models = session.models?.offered ?? [];
+      return this.#models;
+    } catch (reason) {
+      if (!(reason instanceof DevtoolError) || reason.code !== Code.Unauthenticated) throw reason;
+      throw new DevtoolError(reason.message, Code.FailedPrecondition, { cause: reason });
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

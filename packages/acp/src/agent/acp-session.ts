@@ -16,6 +16,7 @@ import { ClientFiles } from "./client-files.ts";
 import { type EnteredSession, type EnterOptions, enterSession, isConfigOption } from "./enter-session.ts";
 import { Inbox, type SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
+import { type ModelChoice, modelChoice } from "./model-choice.ts";
 import { Terminals } from "./terminals.ts";
 
 /** The options of `AcpSession.open`. */
@@ -42,6 +43,9 @@ export class AcpSession implements AsyncDisposable {
   /** The mode in which the agent went on with an earlier session; empty for a new session. */
   #continuedIn = "";
   #configOptions: readonly SessionConfigOption[] = [];
+  #models: JsonObject = {};
+  /** The model that the session had before a turn chose one; empty while none has. */
+  #modelBefore = "";
   #turn: Promise<void> = Promise.resolve();
 
   private constructor(connection: AcpConnection, inbox: Inbox, terminals: Terminals, options: AcpSessionOptions) {
@@ -93,11 +97,12 @@ export class AcpSession implements AsyncDisposable {
     }
   }
 
-  #take({ id, isContinued, modes, configOptions }: EnteredSession): void {
+  #take({ id, isContinued, modes, configOptions, models }: EnteredSession): void {
     this.#id = id;
     this.#isContinued = isContinued;
     this.#modes = modes;
     this.#configOptions = configOptions;
+    this.#models = models;
     if (isContinued) this.#continuedIn = this.mode;
   }
 
@@ -111,10 +116,36 @@ export class AcpSession implements AsyncDisposable {
     return this.#isContinued;
   }
 
-  /** The name of the model that answers; empty if the agent has no option for it. */
-  get model(): string {
-    const option = this.#configOptions.find(({ category }) => category === "model");
-    return option?.type === "select" ? option.currentValue : "";
+  /** The models of the agent, and which of them answers. Undefined if the agent offers no choice. */
+  get models(): ModelChoice | undefined {
+    return modelChoice(this.#configOptions, this.#models);
+  }
+
+  /** The model of turns that choose none; empty if the agent offers no choice. */
+  get ownModel(): string {
+    return this.#modelBefore || (this.models?.current ?? "");
+  }
+
+  /**
+   * Sets the model of a turn. An empty name stands for the model that the session had before a turn chose one.
+   *
+   * Throws `Code.InvalidArgument` for a name where the agent offers no choice.
+   */
+  async useModel(name: string, signal: AbortSignal): Promise<void> {
+    const { models } = this;
+    const modelId = name || this.#modelBefore;
+    if (modelId !== "" && !models)
+      throw new DevtoolError(
+        `agent ${quoted(this.#options.agent.name)} offers no choice of a model`,
+        Code.InvalidArgument,
+        { remedy: "leave it out" },
+      );
+    this.#modelBefore = name === "" ? "" : this.ownModel;
+    if (!models || modelId === "" || modelId === models.current) return;
+    if (models.optionId !== undefined) return this.setConfigOption(models.optionId, modelId, signal);
+    const params = { sessionId: this.#id, modelId };
+    await this.connection.request("session/set_model", signal, (agent) => agent.request("session/set_model", params));
+    this.#models = { ...this.#models, currentModelId: modelId };
   }
 
   /** Whether the user has allowed the agent's changes of files for as long as it runs. */
@@ -182,11 +213,6 @@ export class AcpSession implements AsyncDisposable {
   /** Whether a configuration option sets the agent's mode. */
   isModeOption(id: string): boolean {
     return this.#configOptions.some((option) => option.id === id && option.category === "mode");
-  }
-
-  /** The configuration option for the model; undefined if the agent has none. */
-  get modelOption(): SessionConfigOption | undefined {
-    return this.#configOptions.find(({ category }) => category === "model");
   }
 
   /** Takes the changed mode or options that the agent reports. */

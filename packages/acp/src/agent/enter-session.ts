@@ -5,6 +5,7 @@ import type {
   SessionConfigOption,
   SessionModeState,
 } from "@agentclientprotocol/sdk";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { isObject, objectOrEmpty } from "@devtool/schema/json";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 import type { AcpAgentOptions } from "./acp-agent-options.ts";
@@ -30,6 +31,8 @@ export interface EnteredSession {
   readonly isContinued: boolean;
   readonly modes: SessionModeState | undefined;
   readonly configOptions: readonly SessionConfigOption[];
+  /** The field `models`, which version 1 of ACP no longer has; empty if the agent does not send it. */
+  readonly models: JsonObject;
 }
 
 /** Resumes or loads a session, or begins a new one; logs in first when the agent wants that and the options say how. */
@@ -97,12 +100,13 @@ async function continueSession(
 }
 
 /** Returns the modes and options of an answer that are valid. The agent's program may send anything. */
-function stateOf(state: LoadSessionResponse | null): Pick<EnteredSession, "modes" | "configOptions"> {
+function stateOf(state: LoadSessionResponse | null): Pick<EnteredSession, "modes" | "configOptions" | "models"> {
   const { modes, configOptions } = state ?? {};
   const isList = Array.isArray(modes?.availableModes);
   return {
     modes: modes && isList ? { ...modes, availableModes: modes.availableModes.filter(isObject) } : undefined,
     configOptions: Array.isArray(configOptions) ? configOptions.filter(isConfigOption) : [],
+    models: objectOrEmpty(objectOrEmpty(state).models),
   };
 }
 

@@ -22,11 +22,17 @@ function stateOf({
   options: { effort = "low", verbose = false } = {},
 }: Session): Pick<acp.NewSessionResponse, "modes" | "configOptions"> {
   const names = ["default", "plan", "wild"];
-  const options = ["slow", "fast"].map((value) => ({ value, name: value }));
+  const models = [
+    { value: "slow", name: "Slow one" },
+    { value: "fast", name: "Fast one" },
+  ];
+  const availableModels = models.map(({ value, name }) => ({ modelId: value, name }));
+  const hasOption = flags["model-list"] !== true && flags["no-models"] !== true;
   return {
     modes: { currentModeId: mode, availableModes: names.map((id) => ({ id, name: id })) },
+    ...(flags["model-list"] === true && { models: { currentModelId: speed, availableModels } }),
     configOptions: [
-      { type: "select", id: "speed", name: "Model", category: "model", currentValue: speed, options },
+      ...(hasOption ? [modelOption(speed, models)] : []),
       {
         type: "select",
         id: "effort",
@@ -46,6 +52,10 @@ function stateOf({
       },
     ],
   };
+}
+
+function modelOption(currentValue: string, options: acp.SessionConfigSelectOption[]): acp.SessionConfigOption {
+  return { type: "select", id: "speed", name: "Model", category: "model", currentValue, options };
 }
 
 const commands: acp.SessionUpdate = {
@@ -125,6 +135,10 @@ app.onRequest(AGENT.session.setConfigOption, async ({ params }) => {
   else session.options = { ...session.options, [params.configId]: params.value };
   return { configOptions: stateOf(session).configOptions ?? [] };
 });
+app.onRequest("session/set_model", readObject, ({ params }) => {
+  find(String(params.sessionId)).speed = String(params.modelId);
+  return {};
+});
 app.onRequest(AGENT.session.prompt, async ({ params, client }) => {
   await reach(AGENT.session.prompt);
   const session = find(params.sessionId);
@@ -152,6 +166,10 @@ app.onRequest(AGENT.session.prompt, async ({ params, client }) => {
 app.onNotification(AGENT.session.cancel, ({ params }) => turns.get(params.sessionId)?.abort());
 app.connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
 process.stdin.on("end", () => process.exit(0));
+
+function readObject(params: unknown): Record<string, unknown> {
+  return typeof params === "object" && params !== null ? { ...params } : {};
+}
 
 function describe(block: acp.ContentBlock): string {
   switch (block.type) {

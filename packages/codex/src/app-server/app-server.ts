@@ -12,6 +12,7 @@ const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 export const CALLED_METHODS = [
   "initialize",
   "account/read",
+  "model/list",
   "thread/start",
   "thread/resume",
   "thread/fork",

@@ -49,6 +49,8 @@ async function respond(id: number, method: string, params: Json): Promise<void> 
         id,
         result: { account: process.env.OPENAI_API_KEY ? { type: "apiKey" } : null, requiresOpenaiAuth: false },
       });
+    case "model/list":
+      return write({ id, result: params.cursor === "2" ? modelPage("gpt-small", null) : modelPage("gpt-own", "2") });
     case "thread/start":
     case "thread/fork":
       return write({ id, result: { thread: startThread(), model: "gpt-own", sandbox: sandboxOf(params) } });
@@ -72,6 +74,10 @@ async function respond(id: number, method: string, params: Json): Promise<void> 
     default:
       return refuse(`Invalid request: unknown variant \`${method}\``);
   }
+}
+
+function modelPage(model: string, nextCursor: string | null): Json {
+  return { data: [{ id: `preset-${model}`, model, displayName: model.toUpperCase(), hidden: false }], nextCursor };
 }
 
 function startThread(): Json {
