@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { type DevtoolError, invalid, quoted } from "./errors.ts";
+import { invalid, quoted } from "./errors.ts";
 import { assertTarget } from "./outbound/target.ts";
 import type { HandlerOptions, ServerOptions, ServerSettings } from "./server-options.ts";
 
@@ -27,7 +27,12 @@ export function normalizedPublicUrl(publicUrl: string): string {
 /** Throws a `DevtoolError` for a public URL without a path, which a mounted handler cannot have. */
 export function assertMountable({ publicUrl }: HandlerOptions): void {
   if (new URL(publicUrl).pathname !== "/") return;
-  throw publicUrlError(publicUrl, "has no path", "mount the handler below one, for instance /api, or use createServer");
+  throw invalid(
+    "public_url",
+    publicUrl,
+    "has no path",
+    "mount the handler below one, for instance /api, or use createServer",
+  );
 }
 
 /** Whether an address stands for all addresses of the machine. For Node, an empty address does too. */
@@ -41,18 +46,15 @@ function assertPublicUrl({ publicUrl, tlsEndedByProxy = false, tls }: ServerSett
     throw invalid("tls_ended_by_proxy", "", "needs the URL that the proxy serves", "set --public-url (public_url)");
   }
   const url = URL.parse(publicUrl);
-  if (!url || !/^https?:$/.test(url.protocol)) throw publicUrlError(publicUrl, "is not a URL", "begin with https://");
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw invalid("public_url", publicUrl, "is not a URL", "begin with https://");
   if (`${url.username}${url.password}${url.search}${url.hash}` !== "") {
-    throw publicUrlError(publicUrl, "may have a host, a port and a path only", "leave the rest out");
+    throw invalid("public_url", publicUrl, "may have a host, a port and a path only", "leave the rest out");
   }
   if (url.protocol === "https:") return;
-  if (tls || tlsEndedByProxy) throw publicUrlError(publicUrl, "does not fit TLS", "begin with https://");
+  if (tls || tlsEndedByProxy) throw invalid("public_url", publicUrl, "does not fit TLS", "begin with https://");
   if (!isLoopback(url.hostname))
-    throw publicUrlError(publicUrl, "would send tokens in the clear", "begin with https://");
-}
-
-function publicUrlError(value: string, problem: string, remedy: string): DevtoolError {
-  return invalid("public_url", value, problem, remedy);
+    throw invalid("public_url", publicUrl, "would send tokens in the clear", "begin with https://");
 }
 
 /** Requires TLS, credentials and a usable URL for an address that other machines can reach. */

@@ -1,6 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import {
-  type ConfirmationRequest,
   ConfirmationRequestSchema,
   findConfirmation,
   findToolCall,
@@ -46,7 +45,7 @@ export class TurnReplay {
   readonly #calls: ToolCall[];
   /** Text of earlier runs that this run has not sent yet. */
   #text: string;
-  /** The number of ids that this run has made. */
+  /** The number of new calls that this run has made. */
   #count = 0;
 
   constructor(options: TurnReplayOptions) {
@@ -78,7 +77,10 @@ export class TurnReplay {
     const { task, confirmations } = this.#options;
     const known = this.#takeKnown(call);
     // A known call may have been answered since the turn began: the task has its present form.
-    const made = known ? (findToolCall(task(), known.toolCallId) ?? known) : newCall(call, this.#nextId());
+    // The id of a new call is not that of any other: the task's sequence increases, also over restarts.
+    const made = known
+      ? (findToolCall(task(), known.toolCallId) ?? known)
+      : newCall(call, `call-${task().sequence}-${++this.#count}`);
     if (isAwaitingApproval(made)) confirmations.open(made.toolCallId);
     if (!known) yield { case: "toolCalls", value: [{ call: made }] };
     const ended = outcomeOf(made);
@@ -94,12 +96,6 @@ export class TurnReplay {
     return outcomeOf(finished) ?? { case: "declined" };
   }
 
-  /** Returns an id that no other call of the task has: the task's sequence increases, also over restarts. */
-  #nextId(): string {
-    this.#count++;
-    return `call-${this.#options.task().sequence}-${this.#count}`;
-  }
-
   /** Takes the first of the remaining known calls with the same tool and arguments. */
   #takeKnown({ toolName, args = {} }: AgentCall): ToolCall | undefined {
     const wanted = canonicalJson(args);
@@ -112,6 +108,12 @@ export class TurnReplay {
 
 /** Creates the pending tool call of an `AgentCall`. */
 function newCall({ toolName, args = {}, description, ask }: AgentCall, toolCallId: string): ToolCall {
+  const question: CallQuestion | undefined =
+    typeof ask === "string"
+      ? { details: { case: "genericDetails", value: create(GenericDetailsSchema, { description: ask }) } }
+      : ask;
+  const { details, options = [] } = question ?? {};
+  const offered = options.length > 0 ? options : DEFAULT_OPTIONS;
   return create(
     ToolCallSchema,
     defined({
@@ -120,19 +122,9 @@ function newCall({ toolName, args = {}, description, ask }: AgentCall, toolCallI
       status: ToolCallStatus.PENDING,
       inputParameters: structFromJson(args),
       description,
-      confirmationRequest: ask === undefined ? undefined : requestFor(ask),
+      confirmationRequest: question && create(ConfirmationRequestSchema, defined({ options: [...offered], details })),
     }),
   );
-}
-
-function requestFor(ask: string | CallQuestion): ConfirmationRequest {
-  if (typeof ask === "string") {
-    const value = create(GenericDetailsSchema, { description: ask });
-    return requestFor({ details: { case: "genericDetails", value } });
-  }
-  const { details, options = [] } = ask;
-  const offered = options.length > 0 ? options : DEFAULT_OPTIONS;
-  return create(ConfirmationRequestSchema, defined({ options: [...offered], details }));
 }
 
 const DEFAULT_OPTIONS = [

@@ -4,7 +4,6 @@ import {
   type McpServer,
   McpServerSchema,
   type Message,
-  type SessionSettings,
   type Task,
   type TaskEvent,
 } from "@devtool/schema";
@@ -18,16 +17,20 @@ const HIDDEN = "[hidden]";
  */
 export function hideSecretsInEvent(event: TaskEvent): TaskEvent {
   const { payload } = event;
-  if (payload.case !== "created" || !hasServers(payload.value)) return event;
-  return { ...event, payload: { case: "created", value: withHiddenSettings(payload.value) } };
+  if (payload.case !== "created") return event;
+  const value = hideSecretsInTask(payload.value);
+  return value === payload.value ? event : { ...event, payload: { case: "created", value } };
 }
 
 /**
- * Returns a task for clients: without the secrets of the session's MCP servers (S12). Returns the same
- * object when there are none.
+ * Returns a task, or the creation of one, for clients: without the secrets of the session's MCP servers (S12). Returns the
+ * same object when there are none.
  */
-export function hideSecretsInTask(task: Task): Task {
-  return hasServers(task) ? withHiddenSettings(task) : task;
+export function hideSecretsInTask<T extends Pick<Task, "sessionSettings">>(task: T): T {
+  const { sessionSettings } = task;
+  if (!sessionSettings || sessionSettings.mcpServers.length === 0) return task;
+  const mcpServers = sessionSettings.mcpServers.map(hideServerSecrets);
+  return { ...task, sessionSettings: { ...sessionSettings, mcpServers } };
 }
 
 /**
@@ -59,21 +62,6 @@ function hideServerJson(json: JsonValue): JsonValue {
   } catch {
     return HIDDEN;
   }
-}
-
-interface WithSettings {
-  readonly sessionSettings?: SessionSettings | undefined;
-}
-
-function hasServers({ sessionSettings }: WithSettings): boolean {
-  return (sessionSettings?.mcpServers.length ?? 0) > 0;
-}
-
-function withHiddenSettings<T extends WithSettings>(value: T): T {
-  const { sessionSettings } = value;
-  if (!sessionSettings) return value;
-  const mcpServers = sessionSettings.mcpServers.map(hideServerSecrets);
-  return { ...value, sessionSettings: { ...sessionSettings, mcpServers } };
 }
 
 /** Hides the environment of a command; of a URL, the headers and everything but scheme, host and path. */

@@ -86,8 +86,12 @@ export function resolveSettings(
 ): Settings {
   if (earlier) {
     const approvalMode = changedApprovalMode(requested, earlier, conversation, options);
-    const settings = withApprovalMode(earlier, approvalMode ?? ApprovalMode.UNSPECIFIED);
-    return withOptionsOf(requested, settings);
+    const { settings, sessionSettings } = withApprovalMode(earlier, approvalMode ?? ApprovalMode.UNSPECIFIED);
+    // The options that earlier messages set are the agent's own to keep.
+    const agentOptions = requested.sessionSettings?.agentOptions ?? {};
+    const hasOptions = Object.keys({ ...agentOptions, ...sessionSettings?.agentOptions }).length > 0;
+    if (!hasOptions) return { settings, sessionSettings };
+    return { settings, sessionSettings: { ...(sessionSettings ?? create(SessionSettingsSchema)), agentOptions } };
   }
   const workspacePath = resolveWorkspace(requested.settings, options);
   const sessionSettings = requested.sessionSettings ?? create(SessionSettingsSchema);
@@ -140,14 +144,6 @@ export function changedApprovalMode(
   if (approvalMode === ApprovalMode.UNSPECIFIED || approvalMode === current.approvalMode) return undefined;
   options.assertChange({ ...current, approvalMode });
   return approvalMode;
-}
-
-/** Returns settings with the agent's options that a request sets. Those of earlier messages are the agent's own to keep. */
-function withOptionsOf(requested: Settings, { settings, sessionSettings }: Settings): Settings {
-  const agentOptions = requested.sessionSettings?.agentOptions ?? {};
-  const isSame = Object.keys({ ...agentOptions, ...sessionSettings?.agentOptions }).length === 0;
-  if (isSame) return { settings, sessionSettings };
-  return { settings, sessionSettings: { ...(sessionSettings ?? create(SessionSettingsSchema)), agentOptions } };
 }
 
 function assertAgentOptions(

@@ -52,7 +52,8 @@ export async function* watchTasks(
       // A change of this server may be found in the store as well.
       if (sequence <= (listed.get(taskId) ?? 0n)) continue;
       listed.set(taskId, sequence);
-      const excluded = !isSelected(filter, task);
+      const hasState = filter.state === undefined || task.last.state === filter.state;
+      const excluded = !hasState || !matchesLabel(filter, task);
       if (excluded && !(shown.get(taskId) ?? mayHaveOthers)) continue;
       shown.set(taskId, !excluded);
       yield { task: summaryOf(task), snapshotComplete: true, excluded };
@@ -76,10 +77,6 @@ export function filterOf({ state, agent, workspacePath, titleContains }: FilterR
 }
 
 type FilterRequest = Pick<WatchTasksRequest, "state" | "agent" | "workspacePath" | "titleContains">;
-
-function isSelected(filter: Filter, task: ListedTask): boolean {
-  return (filter.state === undefined || task.last.state === filter.state) && matchesLabel(filter, task);
-}
 
 /** Returns a page size from a request, in which 0 stands for 50. Throws `Code.InvalidArgument` above 100 or below 0. */
 export function pageSizeOf(field: string, size: number): number {

@@ -126,7 +126,13 @@ async function send(
     failpoint("devtool:outbound.request.before");
     const answer = await request(url.href, body === undefined ? options : { ...options, body });
     failpoint("devtool:outbound.request.after");
-    assertNotCompressed(answer, url);
+    // A compressed body could expand without limit.
+    const encoding = readHeader(answer, "content-encoding");
+    if (encoding !== "" && encoding !== "identity") {
+      answer.body.on("error", () => {}).destroy();
+      const problem = `host ${JSON.stringify(url.host)} sends ${JSON.stringify(encoding)} although it was asked for plain content`;
+      throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "use another host" });
+    }
     const read = await readBody(answer.body, maxBytes);
     const contentType = readHeader(answer, "content-type");
     const response = { url: url.href, status: answer.statusCode, contentType, ...read };
@@ -161,15 +167,6 @@ async function readBody(
     if (bytes > maxBytes) break;
   }
   return { body: Buffer.concat(chunks).subarray(0, maxBytes), isTruncated: bytes > maxBytes };
-}
-
-/** Refuses a compressed body, which could expand without limit, although the request asked for a plain one. */
-function assertNotCompressed(answer: Dispatcher.ResponseData, { host }: URL): void {
-  const encoding = readHeader(answer, "content-encoding");
-  if (encoding === "" || encoding === "identity") return;
-  answer.body.on("error", () => {}).destroy();
-  const problem = `host ${JSON.stringify(host)} sends ${JSON.stringify(encoding)} although it was asked for plain content`;
-  throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "use another host" });
 }
 
 function readHeader({ headers }: Dispatcher.ResponseData, name: string): string {

@@ -86,8 +86,19 @@ export class CircuitBreaker {
   #permit(turn: Disposable): Permit {
     return {
       release: (outcome) => {
-        if (outcome?.case === "failed") this.#recordFailure(outcome.reason);
-        else if (outcome) this.#recordSuccess();
+        if (outcome?.case === "failed") {
+          const { clock, random } = this.#options;
+          this.#lastFailure = outcome.reason;
+          this.#failures++;
+          if (this.isOpen) this.#openUntil = clock.now() + retryDelayMs(this.#failures, random());
+        } else if (outcome) {
+          const wasOpen = this.isOpen;
+          this.#failures = 0;
+          if (wasOpen) {
+            this.#recovered.resolve();
+            this.#recovered = Promise.withResolvers();
+          }
+        }
         turn[Symbol.dispose]();
         this.#timeNextProbe();
       },
@@ -97,21 +108,6 @@ export class CircuitBreaker {
   #limit(): number {
     if (!this.isOpen) return MAX_IN_FLIGHT;
     return this.#options.clock.now() >= this.#openUntil ? 1 : 0;
-  }
-
-  #recordSuccess(): void {
-    const wasOpen = this.isOpen;
-    this.#failures = 0;
-    if (!wasOpen) return;
-    this.#recovered.resolve();
-    this.#recovered = Promise.withResolvers();
-  }
-
-  #recordFailure(reason: string): void {
-    const { clock, random } = this.#options;
-    this.#lastFailure = reason;
-    this.#failures++;
-    if (this.isOpen) this.#openUntil = clock.now() + retryDelayMs(this.#failures, random());
   }
 
   /** Schedules the next probe, while the circuit is open and a post waits. */

@@ -65,8 +65,15 @@ export class PushRegistrar {
 
   /** Stores a checked config for a task, and returns it as stored. */
   async put(checked: PushConfig, { taskId, principal, after }: PushStart): Promise<PushConfig> {
-    const { configs, notifier } = this.#options;
-    const config = { ...checked, taskId, id: checked.id || (await this.#chooseId(checked, taskId)) };
+    const { configs, notifier, nextId } = this.#options;
+    // Without an id, it replaces the config with the same URL and format, so that a repeated request creates no second one.
+    const replaced =
+      checked.id === ""
+        ? (await this.list(taskId)).find(
+            ({ url, format }) => url === checked.url && isSameFormat(format, checked.format),
+          )
+        : undefined;
+    const config = { ...checked, taskId, id: checked.id || (replaced?.id ?? nextId()) };
     const progress = create(PushProgressSchema, { cursor: after });
     await configs.put(create(PushSubscriptionSchema, { config, principal, progress }));
     await notifier.changed({ taskId, configId: config.id });
@@ -85,16 +92,6 @@ export class PushRegistrar {
   async delete(taskId: string, configId: string): Promise<void> {
     await this.#options.configs.delete({ taskId, configId });
     await this.#options.notifier.changed({ taskId, configId });
-  }
-
-  /**
-   * Chooses the id of a config without one: that of the config with the same URL and format, so that a
-   * repeated request creates no second config, or a new id.
-   */
-  async #chooseId({ url, format }: PushConfig, taskId: string): Promise<string> {
-    const configs = await this.list(taskId);
-    const same = configs.find((config) => config.url === url && isSameFormat(config.format, format));
-    return same?.id ?? this.#options.nextId();
   }
 }
 

@@ -41,11 +41,15 @@ export async function copyStore(from: ServerStore, to: ServerStore, signal: Abor
   for (const { taskId } of tasks.toReversed()) {
     signal.throwIfAborted();
     events += await copyEvents(from, to, taskId);
-    pushConfigs += await copyPushConfigs(from, to, taskId);
+    const subscriptions = await from.pushConfigs.list(taskId);
+    for (const subscription of subscriptions) await to.pushConfigs.put(subscription);
+    pushConfigs += subscriptions.length;
   }
   await copyAudit(from, to, signal);
   await assertUnchanged(from, tasks, audit);
-  await assertSameAudit(to, audit);
+  const copied = await verifyAudit(to.readAudit(0n));
+  if (copied.fault !== undefined || copied.count !== audit.count || copied.head !== audit.head)
+    throw new DevtoolError("the audit log differs in the copy", Code.DataLoss, { remedy: "remove the copy" });
   return { tasks: tasks.length, events, pushConfigs, audit };
 }
 
@@ -103,14 +107,6 @@ function addEvent(digest: Hash, event: TaskEvent): number {
   return data.length;
 }
 
-async function copyPushConfigs(from: ServerStore, to: ServerStore, taskId: string): Promise<number> {
-  const subscriptions = await from.pushConfigs.list(taskId);
-  for (const subscription of subscriptions) {
-    await to.pushConfigs.put(subscription);
-  }
-  return subscriptions.length;
-}
-
 /** Copies the audit log. The target chains the records in the same order, so they keep their numbers and hashes. */
 async function copyAudit(from: ServerStore, to: ServerStore, signal: AbortSignal): Promise<void> {
   let page: AuditRecord[] = [];
@@ -135,10 +131,4 @@ async function assertUnchanged(
   throw new DevtoolError("the source has changed while it was copied", Code.FailedPrecondition, {
     remedy: "stop the servers that use it, remove the copy, and copy again",
   });
-}
-
-async function assertSameAudit(to: ServerStore, { count, head }: AuditVerdict): Promise<void> {
-  const copied = await verifyAudit(to.readAudit(0n));
-  if (copied.fault === undefined && copied.count === count && copied.head === head) return;
-  throw new DevtoolError("the audit log differs in the copy", Code.DataLoss, { remedy: "remove the copy" });
 }

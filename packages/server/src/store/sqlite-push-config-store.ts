@@ -48,10 +48,14 @@ export class SqlitePushConfigStore implements PushConfigStore {
       const before = this.#read(key)?.progress;
       const count = Number(this.#statements.count.get(key.taskId)?.count);
       if (!before && count >= MAX_PUSH_CONFIGS) throw tooManyConfigs();
-      const progress = before ? create(PushProgressSchema, { cursor: before.cursor }) : subscription.progress;
-      const stored: PushSubscription = { ...subscription, progress: progress ?? create(PushProgressSchema) };
-      this.#write(stored);
-      return stored;
+      const { progress: given = create(PushProgressSchema), ...kept } = subscription;
+      const progress = before ? create(PushProgressSchema, { cursor: before.cursor }) : given;
+      const active = Number(progress.endedReason === "");
+      const data = toBinary(PushSubscriptionSchema, kept);
+      failpoint("devtool:push-config.put.before");
+      this.#statements.put.run(key.taskId, key.configId, active, data, toBinary(PushProgressSchema, progress));
+      failpoint("devtool:push-config.put.after");
+      return { ...subscription, progress };
     });
   }
 
@@ -123,15 +127,6 @@ export class SqlitePushConfigStore implements PushConfigStore {
   #read({ taskId, configId }: PushConfigKey): PushSubscription | undefined {
     const row = this.#statements.get.get(taskId, configId);
     return row && decodeSubscription(row);
-  }
-
-  #write({ progress = create(PushProgressSchema), ...subscription }: PushSubscription): void {
-    const { taskId, configId } = pushConfigKey(subscription);
-    const active = Number(progress.endedReason === "");
-    const data = toBinary(PushSubscriptionSchema, subscription);
-    failpoint("devtool:push-config.put.before");
-    this.#statements.put.run(taskId, configId, active, data, toBinary(PushProgressSchema, progress));
-    failpoint("devtool:push-config.put.after");
   }
 }
 

@@ -60,7 +60,12 @@ export function auditRecords(before: Task, events: readonly TaskEvent[]): AuditR
         const earlier = findConfirmation(before, toolCallId);
         const started = record({ action, answer, isBound: true });
         if (!hasOwnContent(earlier)) return [started];
-        const approved = { action: AuditAction.APPROVED, answer: earlier, isBound: true, shown: describeCall(call) };
+        const approved = {
+          action: AuditAction.APPROVED,
+          answer: earlier,
+          isBound: true,
+          shown: canonicalJson(toJson(ToolCallSchema, call)),
+        };
         return [record(approved), started];
       }
       default:
@@ -116,10 +121,6 @@ function describeEdit({ inputParameters: before = {} }: ToolCall, args: JsonObje
   return canonicalJson({ arguments: args, changed });
 }
 
-function describeCall(call: ToolCall): string {
-  return canonicalJson(toJson(ToolCallSchema, call));
-}
-
 /** Returns the action by which a call moved between two stages; undefined for a move that is not audited. */
 function actionOf(
   call: ToolCall,
@@ -173,7 +174,12 @@ function createRecord(
   principal: string,
   { taskId, sequence, time, toolCallDetail }: TaskEvent,
   call: ToolCall,
-  { action, answer, isBound, shown = WITH_CALL.has(action) ? describeCall(call) : undefined }: Decision,
+  {
+    action,
+    answer,
+    isBound,
+    shown = WITH_CALL.has(action) ? canonicalJson(toJson(ToolCallSchema, call)) : undefined,
+  }: Decision,
 ): AuditRecord {
   return create(
     AuditRecordSchema,

@@ -3,7 +3,6 @@ import {
   isStageMove,
   stageOf,
   type Task,
-  type ToolCall,
   type ToolCallDetail,
   ToolCallStage,
   visibleCall,
@@ -30,7 +29,10 @@ export function callEntries(task: Task, updates: readonly CallUpdate[]): LogEntr
     const earlier = known ?? part?.toolCallDetail;
     const recorded = part?.content.case === "toolCall" ? stageOf(part.content.value) : ToolCallStage.UNSPECIFIED;
     const from = earlier?.stage ?? recorded;
-    const to = nextStage(call, reported);
+    // The status of a call cannot tell whether a scheduled call is still being validated.
+    const stage = stageOf(call);
+    const isValidating = stage === ToolCallStage.SCHEDULED && reported?.stage === ToolCallStage.VALIDATING;
+    const to = isValidating ? ToolCallStage.VALIDATING : stage;
     if (to === ToolCallStage.CANCELLED && from === ToolCallStage.CANCELLED) return [];
     if (!isStageMove(from, to)) {
       const move = `${ToolCallStage[from]} to ${ToolCallStage[to]}`;
@@ -44,11 +46,4 @@ export function callEntries(task: Task, updates: readonly CallUpdate[]): LogEntr
     details.set(toolCallId, detail);
     return [{ payload: { case: "toolCall", value: visibleCall(call) }, detail }];
   });
-}
-
-/** Returns the stage of a call. Its status cannot tell whether a scheduled call is still being validated. */
-function nextStage(call: ToolCall, reported: ToolCallDetail | undefined): ToolCallStage {
-  const stage = stageOf(call);
-  const isValidating = stage === ToolCallStage.SCHEDULED && reported?.stage === ToolCallStage.VALIDATING;
-  return isValidating ? ToolCallStage.VALIDATING : stage;
 }

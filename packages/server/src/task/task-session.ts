@@ -144,16 +144,14 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   }
 
   async accept(incoming: Incoming): Promise<bigint> {
-    const take = (): Promise<bigint> =>
-      changesArguments(incoming.message) ? this.#takeChecked(incoming) : this.#take(incoming);
+    const take = async (): Promise<bigint> => {
+      // The calls may be answered while the arguments are checked. `#take` finds that out.
+      if (changesArguments(incoming.message))
+        await checkArguments(this.task, incoming.message, this.#executor, this.#stopped.signal);
+      return this.#take(incoming);
+    };
     if (!this.#messages) return take();
     return this.#messages.takeOnce(this.task.principal, incoming.message.messageId, take);
-  }
-
-  async #takeChecked(incoming: Incoming): Promise<bigint> {
-    await checkArguments(this.task, incoming.message, this.#executor, this.#stopped.signal);
-    // The calls may have been answered meanwhile. That is found out with the answers themselves.
-    return this.#take(incoming);
   }
 
   async #take(incoming: Incoming): Promise<bigint> {
@@ -267,7 +265,13 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
 
   /** Records the end of a turn, and starts the next turn when a message is queued. */
   async #end(outcome: Outcome): Promise<void> {
-    if (outcome.case === "aborted" && outcome.reason === STOPPING) return this.#interrupt();
+    if (outcome.case === "aborted" && outcome.reason === STOPPING) {
+      // The server closes. The task is left as a restart of the server would find it.
+      await this.#recorder.append([]);
+      const recovery = recoverTask(this.task);
+      if (recovery.case === "interrupt") await this.#recorder.append(recovery.entries);
+      return;
+    }
     const entry = outcome.case === "ended" ? outcome.entry : abortedEntry(outcome.reason);
     const open = isTerminal(entry.state ?? TaskState.UNSPECIFIED) ? openToolCalls(this.task) : [];
     const cancelled = open.map(({ confirmationRequest: _closed, ...call }) => ({
@@ -287,12 +291,5 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     const recorded = this.#recorder.append([...before, takenEntry(this.task, next)]);
     this.#runner.start();
     await recorded;
-  }
-
-  /** Leaves the task as a restart of the server would find it, since the server closes. */
-  async #interrupt(): Promise<void> {
-    await this.#recorder.append([]);
-    const recovery = recoverTask(this.task);
-    if (recovery.case === "interrupt") await this.#recorder.append(recovery.entries);
   }
 }

@@ -87,19 +87,18 @@ export class TurnRecorder {
 
   /** Records tool calls. A call may run only when its EXECUTING is durable. Store failures surface on the next append. */
   #recordCalls(updates: readonly CallUpdate[]): Promise<void> | undefined {
-    const offered = updates.map((update) => this.#withEditable(update));
-    const recorded = this.appendWithState(callEntries(this.#log.task, offered));
+    const { task } = this.#log;
+    const offered = updates.map((update) => {
+      const { call, detail = findToolCallDetail(task, call.toolCallId) } = update;
+      const isQuestion = detail !== undefined && detail.parentToolCallId !== "";
+      // A call that asks says whether the user may write other arguments (TOOL-12).
+      if (this.#arguments === "fixed" || isQuestion || !isAwaitingApproval(call)) return update;
+      return { call, detail: changedDetail(detail, { argumentsEditable: true }) };
+    });
+    const recorded = this.appendWithState(callEntries(task, offered));
     if (updates.some(({ call }) => call.status === ToolCallStatus.EXECUTING)) return recorded;
     recorded.catch(() => undefined);
     return undefined;
-  }
-
-  /** Returns a call that asks with what its detail says about its arguments: whether the user may write others (TOOL-12). */
-  #withEditable(update: CallUpdate): CallUpdate {
-    const { call, detail = findToolCallDetail(this.#log.task, call.toolCallId) } = update;
-    const isQuestion = detail !== undefined && detail.parentToolCallId !== "";
-    if (this.#arguments === "fixed" || isQuestion || !isAwaitingApproval(call)) return update;
-    return { call, detail: changedDetail(detail, { argumentsEditable: true }) };
   }
 }
 

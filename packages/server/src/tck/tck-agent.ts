@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type ArtifactUpdate, type Message, type Part, Role, TaskState, takesMode } from "@devtool/schema";
 import type { Agent } from "../agent/agent.ts";
-import type { AgentEvent, Turn } from "../agent/agent-executor.ts";
+import type { AgentEvent } from "../agent/agent-executor.ts";
 import { abortable } from "../stream/abortable.ts";
 import { ASK, BEHAVIOURS, COMPLETE, findBehaviour, firstText, type Step } from "./behaviours.ts";
 
@@ -34,17 +34,15 @@ export function createTckAgent(options: TckAgentOptions): Agent {
           const steps = (first && findBehaviour(first)?.steps) ?? [];
           return steps.some((step) => step.case === "reply") ? "message" : "task";
         },
-        execute: (turn, signal) => execute(options, turn, signal),
+        async *execute({ task }, signal): AsyncIterable<AgentEvent> {
+          const prompts = task.history.filter(({ role }) => role === Role.USER);
+          const [first, last] = [prompts[0], prompts.at(-1)];
+          if (!first || !last) return;
+          for (const step of stepsFor(first, last, options)) yield* play(step, last, options, signal);
+        },
       }),
     }),
   };
-}
-
-async function* execute(options: TckAgentOptions, { task }: Turn, signal: AbortSignal): AsyncIterable<AgentEvent> {
-  const prompts = task.history.filter(({ role }) => role === Role.USER);
-  const [first, last] = [prompts[0], prompts.at(-1)];
-  if (!first || !last) return;
-  for (const step of stepsFor(first, last, options)) yield* play(step, last, options, signal);
 }
 
 /** Returns the steps that the last message requests, else those that continue the first message's behaviour. */
