@@ -31,22 +31,18 @@ export function ownOperations(handler: RequestHandler): readonly Operation[] {
     isStreaming: method === runSlashCommand,
   });
   return [
-    operation("message/withdraw", TaskService.method.withdrawMessage, (call) => withdrawMessage(handler, call)),
-    operation("commands/get", getAllSlashCommands, (call) => getCommands(handler, call)),
+    operation("message/withdraw", TaskService.method.withdrawMessage, async (call) => {
+      const { task } = await handler.tasks.withdrawMessage(decodeWithdrawal(call.params), call.context);
+      return { case: "result", value: encodeTaskFor(call, create(TaskSchema, task)) };
+    }),
+    operation("commands/get", getAllSlashCommands, async ({ params, context }) => {
+      const request = create(getAllSlashCommands.input, decodeCommandPlace(params));
+      const commands = await handler.commands.getAllSlashCommands(request, context);
+      const listed = create(GetAllSlashCommandsResponseSchema, commands);
+      return { case: "result", value: encodeRfcJson(GetAllSlashCommandsResponseSchema, listed) };
+    }),
     operation("command/execute", runSlashCommand, (call) => executeCommand(handler, call)),
   ];
-}
-
-/** Removes a queued message, and answers with the task. */
-async function withdrawMessage({ tasks }: RequestHandler, call: MethodCall): Promise<Answer> {
-  const { task } = await tasks.withdrawMessage(decodeWithdrawal(call.params), call.context);
-  return { case: "result", value: encodeTaskFor(call, create(TaskSchema, task)) };
-}
-
-async function getCommands({ commands }: RequestHandler, { params, context }: MethodCall): Promise<Answer> {
-  const request = create(SlashCommandService.method.getAllSlashCommands.input, decodeCommandPlace(params));
-  const listed = create(GetAllSlashCommandsResponseSchema, await commands.getAllSlashCommands(request, context));
-  return { case: "result", value: encodeRfcJson(GetAllSlashCommandsResponseSchema, listed) };
 }
 
 /**

@@ -78,26 +78,28 @@ class CardVariants {
     this.#v1 = encodeA2aJson(AgentCardSchema, agentCardV1(options.card, options.baseUrl, options.tenant));
   }
 
-  /** Returns the form for a version; an empty one stands for a request that names none. */
+  /** Returns the form for a version; an empty one stands for a request that names none. That of 1.0 is signed once per key. */
   async get(version: string): Promise<Variant> {
     const { card, key, unversioned = "hybrid" } = this.#options;
     const isV1 = version === "" ? unversioned === "v1" : isVersion1(version);
-    if (isV1) return key ? this.#signedBy(await key()) : variantOf(this.#v1);
-    this.#hybrid ??= variantOf(hybridCard(encodeRfcJson(CardV03Schema, card), this.#v1));
-    return this.#hybrid;
+    if (!isV1) {
+      this.#hybrid ??= variantOf(hybridCard(encodeRfcJson(CardV03Schema, card), this.#v1));
+      return this.#hybrid;
+    }
+    if (!key) return variantOf(this.#v1);
+    const current = await key();
+    if (this.#signed?.keyId !== current.keyId) {
+      this.#signed = { keyId: current.keyId, variant: this.#sign(current) };
+    }
+    return this.#signed.variant;
   }
 
   /**
    * Returns the form of 1.0 with the signature of a key.
    *
-   * It is signed once per key. Its entity tag is that of the card and the key, which servers behind one address share, and not of
-   * the signature, in which each of them has other random bytes.
+   * Its entity tag is that of the card and the key, which servers behind one address share, and not of the signature, in which
+   * each of them has other random bytes.
    */
-  #signedBy(key: CardKey): Promise<Variant> {
-    if (this.#signed?.keyId !== key.keyId) this.#signed = { keyId: key.keyId, variant: this.#sign(key) };
-    return this.#signed.variant;
-  }
-
   async #sign(key: CardKey): Promise<Variant> {
     const { signCard } = await import("../auth/card-signature.ts");
     const { etag } = variantOf({ card: this.#v1, key: key.keyId });

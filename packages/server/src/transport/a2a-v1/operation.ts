@@ -35,15 +35,16 @@ async function runMethod(spec: MethodImplSpec, json: JsonValue, context: Handler
       const response = create(output, await spec.impl(request, context));
       return { case: "result", value: encodeA2aJson(output, response) };
     }
-    case "server_streaming":
-      return { case: "stream", value: framesOf(spec.impl(request, context)) };
+    case "server_streaming": {
+      const responses = spec.impl(request, context);
+      const frames = async function* (): AsyncIterable<Frame> {
+        for await (const item of responses) yield frameFrom(create(StreamResponseSchema, item));
+      };
+      return { case: "stream", value: frames() };
+    }
     default:
       throw new TypeError(`${name} streams from the client: A2A has no such method`);
   }
-}
-
-async function* framesOf(responses: AsyncIterable<object>): AsyncIterable<Frame> {
-  for await (const item of responses) yield frameFrom(create(StreamResponseSchema, item));
 }
 
 /** The protocol name of contexts in which bindings run methods whose messages are JSON. */

@@ -37,7 +37,12 @@ export async function readSending(
 ): Promise<Sending> {
   const { historyLength, acceptedOutputModes = [], taskPushNotificationConfig } = asked.configuration ?? {};
   assertHistoryLength(historyLength, "configuration.historyLength");
-  assertTakesOutput(acceptedOutputModes, options, call);
+  const agent = options.agents?.get(addressedAgent(call.context)) ?? options;
+  const refusal = outputRefusal(acceptedOutputModes, agent.outputModes);
+  if (refusal !== undefined) {
+    const accepted = acceptedOutputModes.join(", ");
+    throw new A2aFailure(refusal, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: accepted });
+  }
   assertTakesInput(asked.message?.parts ?? [], options.inputModes ?? []);
   const request: SendMessageRequest = { ...sendRequestFromA2a(asked), activateExtension: call.activates };
   if (taskPushNotificationConfig) request.pushConfig = configFromA2a(taskPushNotificationConfig, call);
@@ -46,14 +51,6 @@ export async function readSending(
   if (isTerminal(before.state)) return continueEnded(request, before, historyLength, options);
   if (call.view === "extension" || !request.message) return { request, before, historyLength };
   return { request: { ...request, message: withPlainAnswer(request.message, before) }, before, historyLength };
-}
-
-/** Throws when a client accepts none of the output media types of the agent that the call is addressed to. */
-function assertTakesOutput(accepted: readonly string[], options: A2aServiceOptions, { context }: Call): void {
-  const agent = options.agents?.get(addressedAgent(context)) ?? options;
-  const refusal = outputRefusal(accepted, agent.outputModes);
-  if (refusal === undefined) return;
-  throw new A2aFailure(refusal, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: accepted.join(", ") });
 }
 
 /**

@@ -47,7 +47,11 @@ export function boundedHandler(handler: UniversalHandler, maxBytes: number): Uni
     if (refusal) return refusal;
     assertByteStreamRequest(request);
     const body = boundedBody(request.body, request.header, input, maxBytes);
-    return handler({ ...request, header: withoutFarDeadline(request.header), body });
+    const header = new Headers(request.header);
+    const [, count, unit = ""] = /^(\d+)([HMSmun])$/.exec(header.get("grpc-timeout") ?? "") ?? [];
+    if (Number(count) * (UNIT_MS[unit] ?? 0) > MAX_TIMEOUT_MS) header.delete("grpc-timeout");
+    if (Number(header.get("connect-timeout-ms")) > MAX_TIMEOUT_MS) header.delete("connect-timeout-ms");
+    return handler({ ...request, header, body });
   };
   return Object.assign(handle, handler);
 }
@@ -110,13 +114,4 @@ function refuseUnreadableQuery(url: string): UniversalServerResponse | undefined
     const header = new Headers({ "content-type": "application/json" });
     return { status: 400, header, body: createAsyncIterable([errorToJsonBytes(error, undefined)]) };
   }
-}
-
-/** Removes a deadline that is too far away for a timer. */
-function withoutFarDeadline(header: Headers): Headers {
-  const kept = new Headers(header);
-  const [, count, unit = ""] = /^(\d+)([HMSmun])$/.exec(header.get("grpc-timeout") ?? "") ?? [];
-  if (Number(count) * (UNIT_MS[unit] ?? 0) > MAX_TIMEOUT_MS) kept.delete("grpc-timeout");
-  if (Number(header.get("connect-timeout-ms")) > MAX_TIMEOUT_MS) kept.delete("connect-timeout-ms");
-  return kept;
 }

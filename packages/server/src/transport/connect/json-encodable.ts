@@ -1,4 +1,4 @@
-import type { DescMessage, Message } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
 import { assertJsonEncodable } from "@devtool/schema";
 
@@ -7,14 +7,15 @@ import { assertJsonEncodable } from "@devtool/schema";
  */
 export const refuseValuesWithoutJson: Interceptor = (next) => async (call) => {
   const { input } = call.method;
-  if (call.stream) return next({ ...call, message: encodableMessages(input, call.message) });
-  assertJsonEncodable(input, call.message);
-  return next(call);
-};
-
-async function* encodableMessages<T extends Message>(input: DescMessage, messages: AsyncIterable<T>): AsyncIterable<T> {
-  for await (const message of messages) {
-    assertJsonEncodable(input, message);
-    yield message;
+  if (!call.stream) {
+    assertJsonEncodable(input, call.message);
+    return next(call);
   }
-}
+  const checkEach = async function* <T extends Message>(messages: AsyncIterable<T>): AsyncIterable<T> {
+    for await (const message of messages) {
+      assertJsonEncodable(input, message);
+      yield message;
+    }
+  };
+  return next({ ...call, message: checkEach(call.message) });
+};

@@ -34,8 +34,14 @@ export class GeminiCliService implements MethodDialect {
     switch (name) {
       case "message/send":
         return this.#send(call);
-      case "message/stream":
-        return this.#stream(call);
+      case "message/stream": {
+        const sending = await readSending(this.#options, call);
+        const request = create(StreamMessageRequestSchema, { request: sending.request });
+        const value = await beginPromised(tasks, sending, () =>
+          exchangeFrames(handler.tasks.streamMessage(request, call.context), sending),
+        );
+        return { case: "stream", value };
+      }
       case "tasks/get": {
         const { taskId, historyLength } = decodeTaskQuery(call.params);
         const task = await findTask(handler, call, tasks.resolve(taskId));
@@ -63,16 +69,6 @@ export class GeminiCliService implements MethodDialect {
     // The answer holds the history of its exchange only. A client that limits the length means the whole task.
     const history = historyLength === undefined ? task.history : (await findTask(handler, call, task.id)).history;
     return this.#taskAnswer({ ...task, history }, call, clientId, historyLength);
-  }
-
-  async #stream(call: MethodCall): Promise<Answer> {
-    const { handler, tasks } = this.#options;
-    const sending = await readSending(this.#options, call);
-    const request = create(StreamMessageRequestSchema, { request: sending.request });
-    const value = await beginPromised(tasks, sending, () =>
-      exchangeFrames(handler.tasks.streamMessage(request, call.context), sending),
-    );
-    return { case: "stream", value };
   }
 
   async #resubscribe(call: MethodCall): Promise<Answer> {

@@ -28,7 +28,10 @@ export class Heartbeats {
   /** Sends one heartbeat per period to a stream, the first after a whole period. */
   add(stream: Beating): void {
     this.#slots[this.#tick]?.add(stream);
-    this.#timer ??= setInterval(() => this.#beat(), this.#periodMs / TICKS).unref();
+    this.#timer ??= setInterval(() => {
+      this.#tick = (this.#tick + 1) % TICKS;
+      for (const each of this.#slots[this.#tick] ?? []) each.beat();
+    }, this.#periodMs / TICKS).unref();
   }
 
   /** Ends the heartbeats of a stream. */
@@ -37,10 +40,5 @@ export class Heartbeats {
     if (this.#slots.some(({ size }) => size > 0)) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
-  }
-
-  #beat(): void {
-    this.#tick = (this.#tick + 1) % TICKS;
-    for (const stream of this.#slots[this.#tick] ?? []) stream.beat();
   }
 }

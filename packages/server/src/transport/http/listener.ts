@@ -4,7 +4,6 @@ import { isWildcard } from "../../server-access.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { answerRequest, type Dispatch, STOPPING } from "./dispatch.ts";
 import { Drain } from "./drain.ts";
-import type { GuardOptions } from "./guard.ts";
 import { ownAddresses } from "./own-addresses.ts";
 import { refuse } from "./refusal.ts";
 import type { HttpRequest, HttpResponse, Route } from "./route.ts";
@@ -104,13 +103,16 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
   const drain = new Drain(server);
   await bind(server, options);
   const url = urlOf(server, options);
+  const own = ownAddresses(url, options.publicUrl);
+  const hosts = new Set([...own.hosts, ...options.allowedHosts].map((name) => name.toLowerCase()));
+  const origins = new Set([...(options.ownPages ? own.origins : []), ...options.allowedOrigins]);
   return {
     url,
     publicUrl: options.publicUrl ?? url,
     serve: ({ routes, authenticator }) =>
       served.resolve({
         routes,
-        guard: guardOptions(options, authenticator, url),
+        guard: { authenticator, hosts, origins },
         admit: (request) => server.connections.admit(request),
         onError: options.onError,
       }),
@@ -141,11 +143,4 @@ function urlOf({ net }: SniffingServer, { host, tls }: ListenOptions): string {
   // A wildcard binds all addresses, and is not an address to call. Loopback is one of those it binds.
   const callable = isWildcard(host) ? loopback : host;
   return `${tls ? "https" : "http"}://${callable.includes(":") ? `[${callable}]` : callable}:${port}`;
-}
-
-function guardOptions(options: ListenOptions, authenticator: Authenticator, url: string): GuardOptions {
-  const { publicUrl, allowedHosts, allowedOrigins, ownPages } = options;
-  const own = ownAddresses(url, publicUrl);
-  const hosts = new Set([...own.hosts, ...allowedHosts].map((name) => name.toLowerCase()));
-  return { authenticator, hosts, origins: new Set([...(ownPages ? own.origins : []), ...allowedOrigins]) };
 }

@@ -29,9 +29,6 @@ export function ownAddresses(url: string, publicUrl: string | undefined): OwnAdd
 /** Whether a value of `Host` names loopback otherwise than a URL does: pages at it are not the server's own. */
 export function isOtherLoopbackName(host: string, url: string): boolean {
   const { hosts } = ownAddresses(url, undefined);
-  return hosts.includes(host.toLowerCase()) && !isHostOf(host, url);
-}
-
-function isHostOf(host: string, url: string): boolean {
-  return URL.parse(`${new URL(url).protocol}//${host}`)?.origin === new URL(url).origin;
+  const { protocol, origin } = new URL(url);
+  return hosts.includes(host.toLowerCase()) && URL.parse(`${protocol}//${host}`)?.origin !== origin;
 }

@@ -1,4 +1,4 @@
-import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from "node:http";
+import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
 import {
   createServer as createHttp2Server,
   type Http2Server,
@@ -83,7 +83,10 @@ export function createSniffingServer(listener: Listener, options: SniffingServer
   let http2: Http2Server | undefined;
   const serverOf = (first: Buffer): HttpServer | Http2Server => {
     if (first.subarray(0, HTTP2_PREFACE.length).toString("latin1") !== HTTP2_PREFACE) return http1;
-    http2 ??= createHttp2(listener, limits).on("session", (session) => connections.addSession(session));
+    http2 ??= createHttp2Server(
+      { settings: { maxConcurrentStreams: limits.maxConcurrentStreams }, maxSessionMemory: 32 },
+      (request: Http2ServerRequest, response: Http2ServerResponse) => listener(request, response),
+    ).on("session", (session) => connections.addSession(session));
     return http2;
   };
   const accept = (socket: Socket): void => sniff(socket, limits.headersTimeoutMs, serverOf);
@@ -93,7 +96,6 @@ export function createSniffingServer(listener: Listener, options: SniffingServer
 }
 
 function createHttp1(listener: Listener, { headersTimeoutMs, requestTimeoutMs }: ConnectionLimits): HttpServer {
-  const onRequest: RequestListener = (request, response) => listener(request, response);
   const http1 = createHttpServer(
     {
       headersTimeout: headersTimeoutMs,
@@ -103,16 +105,11 @@ function createHttp1(listener: Listener, { headersTimeoutMs, requestTimeoutMs }:
       // Longer than clients keep idle connections, so that no client writes to one that is just being closed.
       keepAliveTimeout: 75_000,
     },
-    onRequest,
+    (request, response) => listener(request, response),
   );
   // Node starts to check timeouts when a server listens. This one never does: it gets its sockets from `net`.
   http1.emit("listening");
   return http1;
-}
-
-function createHttp2(listener: Listener, { maxConcurrentStreams }: ConnectionLimits): Http2Server {
-  const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse): void => listener(request, response);
-  return createHttp2Server({ settings: { maxConcurrentStreams }, maxSessionMemory: 32 }, onRequest);
 }
 
 /**

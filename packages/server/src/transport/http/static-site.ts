@@ -44,7 +44,9 @@ const MIN_COMPRESSED_BYTES = 1024;
 export function staticSiteRoutes({ path, files }: StaticSite, url?: string): Route[] {
   const compressed = new Map<StaticSiteFile, Uint8Array>();
   const bodyOf = (file: StaticSiteFile, request: HttpRequest): Encoded => {
-    if (file.bytes.length < MIN_COMPRESSED_BYTES || !takesGzip(request)) return { body: file.bytes, encoding: "" };
+    const accepted = headerOf(request, "accept-encoding").replaceAll(" ", "");
+    const takesGzip = /\bgzip\b(?!;q=0(?:\.0*)?(?:,|$))/.test(accepted);
+    if (file.bytes.length < MIN_COMPRESSED_BYTES || !takesGzip) return { body: file.bytes, encoding: "" };
     const body = compressed.get(file) ?? gzipSync(file.bytes);
     compressed.set(file, body);
     return { body, encoding: "gzip" };
@@ -94,8 +96,4 @@ function sendFile(
   response.setHeader("content-length", body.length);
   if (encoding !== "") response.setHeader("content-encoding", encoding);
   finish(response, request.method === "HEAD" ? "" : body);
-}
-
-function takesGzip(request: HttpRequest): boolean {
-  return /\bgzip\b(?!;q=0(?:\.0*)?(?:,|$))/.test(headerOf(request, "accept-encoding").replaceAll(" ", ""));
 }

@@ -54,11 +54,8 @@ export function inClientsWords(reason: unknown, op: OpCase): unknown {
 export function errorEvent(id: string, op: OpCase, reason: unknown): SessionEvent {
   const { message, code, details } = DevtoolError.from(inClientsWords(reason, op));
   if (code === Code.Internal) throw reason;
-  const value = { message, code: wordOf(code), field: details?.field ?? "" };
+  // As Connect writes codes: `invalid_argument`.
+  const word = ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
+  const value = { message, code: word, field: details?.field ?? "" };
   return create(SessionEventSchema, { id, msg: { case: "error", value } });
-}
-
-/** Returns a code as Connect writes it: `invalid_argument`. */
-function wordOf(code: Code): string {
-  return ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
 }

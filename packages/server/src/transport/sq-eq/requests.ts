@@ -6,15 +6,8 @@ import {
   type SendMessageRequest,
   SendMessageRequestSchema,
   type Task,
-  type TurnSettingsSchema,
 } from "@devtool/schema";
-import {
-  type ConfigureSession,
-  type InputItem,
-  ReviewDecision,
-  type Submission,
-  type UserTurn,
-} from "@devtool/schema/codex";
+import { type ConfigureSession, type InputItem, ReviewDecision, type Submission } from "@devtool/schema/codex";
 import { Code, DevtoolError, invalid, quoted } from "../../errors.ts";
 import { OPS } from "./errors.ts";
 import { type Answer, answerTo, OPTIONS } from "./question.ts";
@@ -32,18 +25,23 @@ export function inputRequest(
   { cwd = "", model = "", agent = "" }: Partial<ConfigureSession> = {},
 ): SendMessageRequest {
   const parts = op.value.items.map((item, index) => partOf(item, `${OPS[op.case]}.items[${index}]`));
+  const turn = op.case === "userTurn" ? op.value : undefined;
   const session = taskId === "" ? { settings: { workspacePath: cwd }, sessionSettings: { model, agent } } : {};
   return create(SendMessageRequestSchema, {
-    message: { messageId: id, parts, model: op.case === "userTurn" ? op.value.model : "" },
+    message: { messageId: id, parts, model: turn?.model ?? "" },
     taskId,
-    messageSettings: op.case === "userTurn" ? { turn: turnOf(op.value) } : { delivery: MessageDelivery.STEER },
+    messageSettings: turn
+      ? {
+          turn: {
+            workingDirectory: turn.cwd,
+            approvalPolicy: turn.approvalPolicy,
+            sandboxPolicy: turn.sandboxPolicy,
+          },
+        }
+      : { delivery: MessageDelivery.STEER },
     returnImmediately: true,
     ...session,
   });
-}
-
-function turnOf({ cwd, approvalPolicy, sandboxPolicy }: UserTurn): MessageInitShape<typeof TurnSettingsSchema> {
-  return { workingDirectory: cwd, approvalPolicy, sandboxPolicy };
 }
 
 /** Returns the request that answers a question of a task. Throws for an answer of another kind than the question. */

@@ -1,11 +1,10 @@
-import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   type ConfirmationOption,
   type ConfirmationRequest,
   confirmationsOf,
   type FileDiff,
   isEnded,
-  type Message,
   type StateChange,
   type TaskEvent,
   TaskState,
@@ -80,7 +79,12 @@ export class SessionEvents {
       case "notice":
         return [{ case: "backgroundEvent", value: { message: payload.value.text } }];
       case "reply":
-        return [...repliesOf(payload.value), ...this.#rest(TaskState.COMPLETED)];
+        return [
+          ...payload.value.parts.flatMap(({ content }): Msg[] =>
+            content.case === "text" ? [{ case: "agentMessageDelta", value: { delta: content.value } }] : [],
+          ),
+          ...this.#rest(TaskState.COMPLETED),
+        ];
       case "stateChange":
         return this.#rest(state, payload.value);
       case "summary":
@@ -156,12 +160,6 @@ function restOf(state: TaskState, text: string, error: string): Msg | undefined 
   }
 }
 
-function repliesOf({ parts }: Message): Msg[] {
-  return parts.flatMap(({ content }): Msg[] =>
-    content.case === "text" ? [{ case: "agentMessageDelta", value: { delta: content.value } }] : [],
-  );
-}
-
 function questionOf(call: ToolCall, request: ConfirmationRequest, digest: Uint8Array): Msg {
   const { toolCallId: callId, description = "", inputParameters = {} } = call;
   const { details } = request;
@@ -178,7 +176,14 @@ function questionOf(call: ToolCall, request: ConfirmationRequest, digest: Uint8A
     return { case: "applyPatchApprovalRequest", value: { ...approval, change: changeOf(details.value) } };
   }
   const options = request.options.map(inputOptionFrom);
-  return { case: "requestUserInput", value: { callId, question: wordsOf(details, inputParameters), options, digest } };
+  let question = details.case === "genericDetails" ? details.value.description : "";
+  if (details.case === "mcpDetails") {
+    const { serverName, toolName } = details.value;
+    // The arguments may have changed since the call began.
+    const args = visibleText(JSON.stringify(inputParameters));
+    question = `Call ${toolName} of the MCP server ${serverName} with ${args}?`;
+  }
+  return { case: "requestUserInput", value: { callId, question, options, digest } };
 }
 
 function inputOptionFrom({
@@ -187,15 +192,6 @@ function inputOptionFrom({
   description = "",
 }: ConfirmationOption): MessageInitShape<typeof InputOptionSchema> {
   return { id, label: name, description };
-}
-
-function wordsOf(details: ConfirmationRequest["details"], args: JsonObject): string {
-  if (details.case === "mcpDetails") {
-    const { serverName, toolName } = details.value;
-    // The arguments may have changed since the call began.
-    return `Call ${toolName} of the MCP server ${serverName} with ${visibleText(JSON.stringify(args))}?`;
-  }
-  return details.case === "genericDetails" ? details.value.description : "";
 }
 
 function endOf({ toolCallId: callId, status, result }: ToolCall): Msg {

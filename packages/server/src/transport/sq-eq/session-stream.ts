@@ -57,7 +57,12 @@ export class SessionStream {
     try {
       for (;;) {
         const { done, value } = await abortable(iterator.next(), this.#context.signal);
-        if (done) return await this.#finish();
+        if (done) {
+          // Ends the stream now if nothing is left to show, or else when the session rests.
+          if (this.#taskId !== "") this.#end = (await this.#getTask(this.#taskId)).sequence;
+          if (this.#taskId === "" || this.#isOver()) this.#close();
+          return;
+        }
         const event = this.#configuration
           ? await this.#handle(value.submission)
           : await this.#configure(value.submission);
@@ -167,12 +172,6 @@ export class SessionStream {
   #open(task: Task): void {
     this.#taskId = task.id;
     this.#opened.resolve(task);
-  }
-
-  /** Ends the stream now if nothing is left to show, or else when the session rests. */
-  async #finish(): Promise<void> {
-    if (this.#taskId !== "") this.#end = (await this.#getTask(this.#taskId)).sequence;
-    if (this.#taskId === "" || this.#isOver()) this.#close();
   }
 
   /** Whether the client sends nothing more, and the session rests. */
