@@ -20,7 +20,7 @@ export interface ChainedRecord {
 export function chainRecord(record: AuditRecord, previous: AuditRecord | undefined): ChainedRecord {
   const number = (previous?.number ?? 0n) + 1n;
   const placed: AuditRecord = { ...record, number, previousHash: previous?.hash ?? NO_HASH, hash: NO_HASH };
-  const chained: AuditRecord = { ...placed, hash: sha256(toBinary(AuditRecordSchema, placed)) };
+  const chained: AuditRecord = { ...placed, hash: hash("sha256", toBinary(AuditRecordSchema, placed), "buffer") };
   return { record: chained, data: toBinary(AuditRecordSchema, chained) };
 }
 
@@ -29,7 +29,7 @@ export function decodeRecord(data: unknown): AuditRecord | undefined {
   if (!(data instanceof Uint8Array)) return undefined;
   try {
     const record = fromBinary(AuditRecordSchema, data);
-    return isEqual(toBinary(AuditRecordSchema, record), data) ? record : undefined;
+    return Buffer.compare(toBinary(AuditRecordSchema, record), data) === 0 ? record : undefined;
   } catch {
     return undefined;
   }
@@ -51,19 +51,11 @@ export function decodeAuditRow({ number, data }: Readonly<Record<string, unknown
 function chainFault(record: AuditRecord, previous: AuditRecord | undefined): string | undefined {
   const number = (previous?.number ?? 0n) + 1n;
   if (record.number !== number) return `record ${number} is missing: the next one is ${record.number}`;
-  if (!isEqual(record.previousHash, previous?.hash ?? NO_HASH))
+  if (Buffer.compare(record.previousHash, previous?.hash ?? NO_HASH) !== 0)
     return `record ${number} does not follow the one before`;
-  const hashed = toBinary(AuditRecordSchema, { ...record, hash: NO_HASH });
-  if (!isEqual(record.hash, sha256(hashed))) return `record ${number} was changed`;
+  const hashed = hash("sha256", toBinary(AuditRecordSchema, { ...record, hash: NO_HASH }), "buffer");
+  if (Buffer.compare(record.hash, hashed) !== 0) return `record ${number} was changed`;
   return undefined;
-}
-
-function sha256(data: Uint8Array): Uint8Array {
-  return hash("sha256", data, "buffer");
-}
-
-function isEqual(one: Uint8Array, other: Uint8Array): boolean {
-  return Buffer.compare(one, other) === 0;
 }
 
 /** The result of verifying the audit log. */

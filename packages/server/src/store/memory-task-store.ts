@@ -21,22 +21,20 @@ export class MemoryTaskStore implements ServerStore {
 
   async append(events: readonly TaskEvent[], audit: readonly AuditRecord[] = []): Promise<void> {
     const [first] = events;
-    if (first) this.#appendEvents(first, events);
-    for (const record of audit) this.#audit.push(chainRecord(record, this.#audit.at(-1)).record);
-  }
-
-  #appendEvents(first: TaskEvent, events: readonly TaskEvent[]): void {
-    const log = this.#logs.get(first.taskId) ?? [];
-    assertFollows(events, log.at(-1)?.sequence ?? 0n);
-    log.push(...events);
-    this.#logs.set(first.taskId, log);
-    this.#labels.set(first.taskId, events.reduce(labelAfter, this.#labels.get(first.taskId) ?? NO_LABEL));
-    const principal = readPrincipal(log);
-    for (const event of events) {
-      const messageId = messageIdOf(event);
-      if (messageId !== undefined) this.#messages.set(JSON.stringify([principal, messageId]), event);
+    if (first) {
+      const log = this.#logs.get(first.taskId) ?? [];
+      assertFollows(events, log.at(-1)?.sequence ?? 0n);
+      log.push(...events);
+      this.#logs.set(first.taskId, log);
+      this.#labels.set(first.taskId, events.reduce(labelAfter, this.#labels.get(first.taskId) ?? NO_LABEL));
+      const principal = readPrincipal(log);
+      for (const event of events) {
+        const messageId = messageIdOf(event);
+        if (messageId !== undefined) this.#messages.set(JSON.stringify([principal, messageId]), event);
+      }
+      this.#latest.set(JSON.stringify([principal, first.contextId]), events.at(-1) ?? first);
     }
-    this.#latest.set(JSON.stringify([principal, first.contextId]), events.at(-1) ?? first);
+    for (const record of audit) this.#audit.push(chainRecord(record, this.#audit.at(-1)).record);
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {

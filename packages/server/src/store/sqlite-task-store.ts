@@ -163,20 +163,15 @@ export class SqliteTaskStore implements ServerStore {
     this.#database.close();
   }
 
+  /**
+   * Writes the queued appends in one transaction. Rejects appends that do not follow their logs, and all of them when the
+   * transaction fails.
+   */
   #flush(): void {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
     const queue = this.#queue;
     this.#queue = [];
-    const written = this.#commit(queue);
-    for (const { committed } of written) committed.resolve();
-  }
-
-  /**
-   * Writes appends in one transaction, and returns those that are durable. Rejects appends that do not follow
-   * their logs, and all of them when the transaction fails.
-   */
-  #commit(queue: readonly Append[]): readonly Append[] {
     const heads = new Map<string, Head>();
     try {
       failpoint("devtool:store.append.before");
@@ -188,11 +183,10 @@ export class SqliteTaskStore implements ServerStore {
       this.#statements.commit.run();
       failpoint("devtool:store.commit.after");
       this.#lastRecord = lastRecord;
-      return written;
+      for (const { committed } of written) committed.resolve();
     } catch (reason) {
       this.#rollBack();
       for (const { committed } of queue) committed.reject(storeError(reason));
-      return [];
     }
   }
 

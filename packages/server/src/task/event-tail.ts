@@ -25,18 +25,8 @@ export class EventTail {
       this.#weight += weight;
     }
     this.#end = events.at(-1)?.sequence ?? this.#end;
-    if (this.#weight > MAX_WEIGHT) this.#trim();
-  }
-
-  /** Returns the events after a sequence, in order. Undefined when the tail does not reach back that far. */
-  after(sequence: bigint): readonly TaskEvent[] | undefined {
-    if (sequence >= this.#end) return [];
-    const missing = Number(this.#end - sequence);
-    return missing <= this.#events.length ? this.#events.slice(-missing).map(({ event }) => event) : undefined;
-  }
-
-  /** Drops the oldest half by weight, so that trimming costs little per event. */
-  #trim(): void {
+    if (this.#weight <= MAX_WEIGHT) return;
+    // Drops the oldest half by weight, so that trimming costs little per event.
     let drop = 0;
     for (const { weight } of this.#events) {
       if (this.#weight <= MAX_WEIGHT / 2) break;
@@ -44,6 +34,13 @@ export class EventTail {
       drop++;
     }
     this.#events = this.#events.slice(drop);
+  }
+
+  /** Returns the events after a sequence, in order. Undefined when the tail does not reach back that far. */
+  after(sequence: bigint): readonly TaskEvent[] | undefined {
+    if (sequence >= this.#end) return [];
+    const missing = Number(this.#end - sequence);
+    return missing <= this.#events.length ? this.#events.slice(-missing).map(({ event }) => event) : undefined;
   }
 }
 

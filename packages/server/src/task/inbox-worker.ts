@@ -54,7 +54,15 @@ export class InboxWorker implements AsyncDisposable {
     while (this.#isWoken && !this.#isClosed) {
       this.#isWoken = false;
       try {
-        for (const taskId of await this.#options.inbox.waiting()) this.#begin(taskId);
+        for (const taskId of await this.#options.inbox.waiting()) {
+          if (this.#working.has(taskId)) continue;
+          const working = this.#takeAll(taskId)
+            .catch((reason: unknown) => this.#isClosed || this.#options.onError(reason))
+            .then(() => {
+              this.#working.delete(taskId);
+            });
+          this.#working.set(taskId, working);
+        }
       } catch (reason) {
         this.#options.onError(reason);
       }
@@ -62,38 +70,25 @@ export class InboxWorker implements AsyncDisposable {
     this.#looking = undefined;
   }
 
-  #begin(taskId: string): void {
-    if (this.#working.has(taskId)) return;
-    const working = this.#takeAll(taskId)
-      .catch((reason: unknown) => this.#isClosed || this.#options.onError(reason))
-      .then(() => {
-        this.#working.delete(taskId);
-      });
-    this.#working.set(taskId, working);
-  }
-
+  /** Takes the entries of a task, until there is none or one that stays without a reply, for another try. */
   async #takeAll(taskId: string): Promise<void> {
-    using held = await this.#options.registry.own(taskId);
+    const { inbox, registry } = this.#options;
+    using held = await registry.own(taskId);
     if (!held) return;
+    const { session } = held;
     // The next entry is read after the reply to the one before, and under the lease: so none is taken twice.
     while (!this.#isClosed) {
-      const entry = await this.#options.inbox.next(taskId);
-      if (!entry || !(await this.#take(held.session, entry))) return;
-    }
-  }
-
-  /** Takes an entry. Returns false when the entry stays without a reply, for another try. */
-  async #take(session: TaskSession, entry: InboxEntry): Promise<boolean> {
-    const { inbox } = this.#options;
-    const { id } = session.task;
-    try {
-      if (await applyRequest(session, entry, this.#options)) return true;
-      const { sequence } = session.task;
-      return await inbox.reply(id, entry.id, session.fence, { case: "taken", sequence });
-    } catch (reason) {
-      // The request may be in the log, or its task elsewhere: whoever opens the task next finds out.
-      if (session.log.failure || session.isStopping) return false;
-      return inbox.reply(id, entry.id, session.fence, refusalOf(reason));
+      const entry = await inbox.next(taskId);
+      if (!entry) return;
+      try {
+        if (await applyRequest(session, entry, this.#options)) continue;
+        const { sequence } = session.task;
+        if (!(await inbox.reply(taskId, entry.id, session.fence, { case: "taken", sequence }))) return;
+      } catch (reason) {
+        // The request may be in the log, or its task elsewhere: whoever opens the task next finds out.
+        if (session.log.failure || session.isStopping) return;
+        if (!(await inbox.reply(taskId, entry.id, session.fence, refusalOf(reason)))) return;
+      }
     }
   }
 }

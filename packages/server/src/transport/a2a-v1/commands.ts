@@ -43,23 +43,16 @@ export interface CommandCall {
 /** Runs a method of the extension, for any binding. */
 export async function runCommand(options: A2aServiceOptions, command: CommandCall): Promise<Answer> {
   const { method, params, context, takesStream } = command;
-  if (method === "commands/get") return getCommands(options, params, context);
+  if (method === "commands/get") {
+    openCommandCall(context, "reads");
+    const request = create(SlashCommandService.method.getAllSlashCommands.input, decodeCommandPlace(params));
+    const listed = await options.handler.commands.getAllSlashCommands(request, context);
+    const response = create(GetAllSlashCommandsResponseSchema, listed);
+    return { case: "result", value: encodeRfcJson(GetAllSlashCommandsResponseSchema, response) };
+  }
   if (takesStream) return { case: "stream", value: streamCommand(options, params, context) };
   const started = await startCommand(options, params, openCommandCall(context, "starts a turn"));
   return { case: "result", value: encodeRfcJson(ExecuteSlashCommandResponseSchema, started) };
-}
-
-/** Lists the slash commands of a context, or of a context that would begin with some settings (CMD-1). */
-async function getCommands(
-  { handler }: A2aServiceOptions,
-  params: JsonValue | undefined,
-  context: HandlerContext,
-): Promise<Answer> {
-  openCommandCall(context, "reads");
-  const request = create(SlashCommandService.method.getAllSlashCommands.input, decodeCommandPlace(params));
-  const listed = await handler.commands.getAllSlashCommands(request, context);
-  const response = create(GetAllSlashCommandsResponseSchema, listed);
-  return { case: "result", value: encodeRfcJson(GetAllSlashCommandsResponseSchema, response) };
 }
 
 /** Yields how a slash command started, then the updates of its task (CMD-1). */

@@ -19,12 +19,9 @@ export function connectRoutes(options: ConnectRoutesOptions): Route[] {
     return (await loading)(request, response);
   };
   const rpcs: Route = { name: "connect", access: "token", matches: (_method, path) => RPC_PATH.test(path), handle };
-  return options.browsers ? [redeemRoute(handle), rpcs] : [rpcs];
-}
-
-/** The one rpc without credentials: the code in the request is the credential. */
-function redeemRoute(handle: Route["handle"]): Route {
-  return {
+  if (!options.browsers) return [rpcs];
+  // The one rpc without credentials: the code in the request is the credential.
+  const redeem: Route = {
     name: "redeem an access code",
     access: "public",
     matches: (_method, path) => path === REDEEM_PATH,
@@ -33,4 +30,5 @@ function redeemRoute(handle: Route["handle"]): Route {
       return handle(request, response);
     },
   };
+  return [redeem, rpcs];
 }
