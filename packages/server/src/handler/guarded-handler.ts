@@ -1,10 +1,5 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import {
-  OPTION_CANCEL,
-  type RunSlashCommandRequest,
-  type SendMessageRequest,
-  type SessionSettings,
-} from "@devtool/schema";
+import { OPTION_CANCEL, type RunSlashCommandRequest, type SendMessageRequest } from "@devtool/schema";
 import { assertRight } from "./caller.ts";
 import type { RequestHandler } from "./request-handler.ts";
 
@@ -53,15 +48,10 @@ function assertMaySend(
   const approves = message?.parts.some(
     ({ content }) => content.case === "confirmation" && content.value.selectedOptionId !== OPTION_CANCEL,
   );
-  if (approves || canReplaceApproval(request?.sessionSettings)) assertRight(context, "approve");
-}
-
-/**
- * Whether settings of a session can do what an approval does: an MCP server that is started as a command runs it without a
- * question, and an option of the agent's own may be its permissions, which only the agent knows.
- */
-function canReplaceApproval(settings: SessionSettings | undefined): boolean {
-  if (!settings) return false;
-  const { agentOptions, mcpServers } = settings;
-  return Object.keys(agentOptions).length > 0 || mcpServers.some(({ transport }) => transport.case === "stdio");
+  const { agentOptions = {}, mcpServers = [] } = request?.sessionSettings ?? {};
+  // An MCP server that is started as a command runs it without a question. An option of the agent's own may be its permissions,
+  // which only the agent knows.
+  const replacesApproval =
+    Object.keys(agentOptions).length > 0 || mcpServers.some(({ transport }) => transport.case === "stdio");
+  if (approves || replacesApproval) assertRight(context, "approve");
 }

@@ -1,7 +1,7 @@
 import { DevtoolError } from "../errors.ts";
-import { guardedFetch, type OutboundRequest, type OutboundResponse } from "../outbound/guarded-fetch.ts";
+import { guardedFetch, type OutboundRequest } from "../outbound/guarded-fetch.ts";
 import type { OutboundPolicy } from "../outbound/outbound-policy.ts";
-import type { Notification, Poster } from "./notification.ts";
+import type { Poster } from "./notification.ts";
 import { claimsOf, headersOf } from "./post-headers.ts";
 import { assertPushTarget } from "./push-target.ts";
 import type { SigningKeys } from "./signing-keys.ts";
@@ -25,11 +25,30 @@ export interface GuardedPosterOptions {
 }
 
 /** Creates a poster that sends over HTTP, only to checked addresses, and follows no redirect (PUSH-2). */
-export function createGuardedPoster(options: GuardedPosterOptions): Poster {
+export function createGuardedPoster({
+  policy,
+  keys,
+  issuer,
+  now,
+  timeoutMs = TIMEOUT_MS,
+}: GuardedPosterOptions): Poster {
   return {
     async post(notification, signal) {
       try {
-        const { status } = await send(notification, options, signal);
+        const { url } = notification.config;
+        assertPushTarget(url, policy);
+        const nowMs = now();
+        const token = await keys.sign(claimsOf(notification, issuer, nowMs));
+        const request: OutboundRequest = {
+          url,
+          method: "POST",
+          headers: headersOf(notification, { token, nowMs }),
+          body: notification.body,
+          maxRedirects: 0,
+          maxBytes: MAX_RESPONSE_BYTES,
+          timeoutMs,
+        };
+        const { status } = await guardedFetch(request, policy, signal);
         if (status >= 200 && status < 300) return { case: "delivered" };
         if (status === 410) return { case: "gone", reason: "it answered 410" };
         return { case: "failed", reason: `it answered ${status}` };
@@ -39,26 +58,4 @@ export function createGuardedPoster(options: GuardedPosterOptions): Poster {
       }
     },
   };
-}
-
-/** Signs a notification and posts it once. */
-async function send(
-  notification: Notification,
-  { policy, keys, issuer, now, timeoutMs = TIMEOUT_MS }: GuardedPosterOptions,
-  signal: AbortSignal,
-): Promise<OutboundResponse> {
-  const { url } = notification.config;
-  assertPushTarget(url, policy);
-  const nowMs = now();
-  const token = await keys.sign(claimsOf(notification, issuer, nowMs));
-  const request: OutboundRequest = {
-    url,
-    method: "POST",
-    headers: headersOf(notification, { token, nowMs }),
-    body: notification.body,
-    maxRedirects: 0,
-    maxBytes: MAX_RESPONSE_BYTES,
-    timeoutMs,
-  };
-  return guardedFetch(request, policy, signal);
 }

@@ -15,33 +15,29 @@ export async function openDatabase(path: string, schema: string): Promise<Databa
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path);
-    prepare(database, schema, path);
+    failpoint("devtool:store.open.before");
+    // A task's log has one writer. An exclusive lock keeps other processes out of the file.
+    database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0");
+    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+    const layout = Number(database.prepare("PRAGMA user_version").get()?.user_version);
+    if (layout > LAYOUT) {
+      throw new DevtoolError(
+        `${JSON.stringify(path)} was written by a newer release (layout ${layout}): this one reads up to ${LAYOUT}`,
+        Code.FailedPrecondition,
+      );
+    }
+    database.exec("BEGIN IMMEDIATE");
+    database.exec(schema);
+    migrate(database, layout);
+    database.exec(`PRAGMA user_version = ${LAYOUT}`);
+    failpoint("devtool:store.layout.before");
+    database.exec("COMMIT");
+    failpoint("devtool:store.layout.after");
     return database;
   } catch (reason) {
     database?.close();
     throw openError(path, reason);
   }
-}
-
-function prepare(database: DatabaseSync, schema: string, path: string): void {
-  failpoint("devtool:store.open.before");
-  // A task's log has one writer. An exclusive lock keeps other processes out of the file.
-  database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0");
-  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-  const layout = Number(database.prepare("PRAGMA user_version").get()?.user_version);
-  if (layout > LAYOUT) {
-    throw new DevtoolError(
-      `${JSON.stringify(path)} was written by a newer release (layout ${layout}): this one reads up to ${LAYOUT}`,
-      Code.FailedPrecondition,
-    );
-  }
-  database.exec("BEGIN IMMEDIATE");
-  database.exec(schema);
-  migrate(database, layout);
-  database.exec(`PRAGMA user_version = ${LAYOUT}`);
-  failpoint("devtool:store.layout.before");
-  database.exec("COMMIT");
-  failpoint("devtool:store.layout.after");
 }
 
 function openError(path: string, reason: unknown): DevtoolError {

@@ -185,7 +185,11 @@ export class SqliteTaskStore implements ServerStore {
       this.#lastRecord = lastRecord;
       for (const { committed } of written) committed.resolve();
     } catch (reason) {
-      this.#rollBack();
+      try {
+        this.#database.exec("ROLLBACK");
+      } catch {
+        // SQLite has rolled back by itself, as it does after some failures.
+      }
       for (const { committed } of queue) committed.reject(storeError(reason));
     }
   }
@@ -201,14 +205,6 @@ export class SqliteTaskStore implements ServerStore {
     }
     failpoint("devtool:store.audit.after");
     return last;
-  }
-
-  #rollBack(): void {
-    try {
-      this.#database.exec("ROLLBACK");
-    } catch {
-      // SQLite has rolled back by itself, as it does after some failures.
-    }
   }
 
   /** Writes the events of one append, and returns whether they follow their log. Rejects the append when they do not. */

@@ -47,7 +47,7 @@ export function queuedEntry(
 ): LogEntry {
   if (task.queuedMessages.length >= MAX_QUEUED_MESSAGES) {
     throw new DevtoolError(
-      `${subjectOf(task)} has ${task.queuedMessages.length} messages waiting: limit is ${MAX_QUEUED_MESSAGES}`,
+      `task ${JSON.stringify(task.id)} has ${task.queuedMessages.length} messages waiting: limit is ${MAX_QUEUED_MESSAGES}`,
       Code.ResourceExhausted,
       { remedy: "withdraw one, or wait until the agent takes one", details: { field: "task_id", value: task.id } },
     );
@@ -88,7 +88,7 @@ export function withdrawnEntry(task: Task, messageId: string): LogEntry {
       details,
     });
   }
-  throw new DevtoolError(`${subject} does not wait in ${subjectOf(task)}`, Code.NotFound, { details });
+  throw new DevtoolError(`${subject} does not wait in task ${JSON.stringify(task.id)}`, Code.NotFound, { details });
 }
 
 /**
@@ -109,8 +109,4 @@ export function withUntaken(entry: LogEntry, { queuedMessages }: Task): LogEntry
   const text = [payload.value.text, `messages that were not taken: ${names}`].filter((line) => line !== "").join("\n");
   const value = create(StateChangeSchema, { ...payload.value, text, untakenMessageIds });
   return { ...entry, payload: { case: "stateChange", value } };
-}
-
-function subjectOf({ id }: Task): string {
-  return `task ${JSON.stringify(id)}`;
 }

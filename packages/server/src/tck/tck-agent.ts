@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type ArtifactUpdate, type Message, type Part, Role, TaskState, takesMode } from "@devtool/schema";
+import { type ArtifactUpdate, type Message, Role, TaskState, takesMode } from "@devtool/schema";
 import type { Agent } from "../agent/agent.ts";
 import type { AgentEvent } from "../agent/agent-executor.ts";
 import { abortable } from "../stream/abortable.ts";
@@ -92,12 +92,10 @@ async function* play(
 function acceptedParts(update: ArtifactUpdate, modes: readonly string[]): ArtifactUpdate | undefined {
   const { artifact } = update;
   if (!artifact) return undefined;
-  const parts = artifact.parts.filter((part) => takesMode(modes, mediaTypeOf(part)));
+  const parts = artifact.parts.filter(({ content, mediaType }) => {
+    if (content.case === "file") return takesMode(modes, content.value.mediaType);
+    const isData = content.case === "data" || content.case === "dataValue";
+    return takesMode(modes, mediaType || (isData ? "application/json" : "text/plain"));
+  });
   return parts.length === 0 ? undefined : { ...update, artifact: { ...artifact, parts } };
-}
-
-function mediaTypeOf({ content, mediaType }: Part): string {
-  if (content.case === "file") return content.value.mediaType;
-  if (mediaType !== "") return mediaType;
-  return content.case === "data" || content.case === "dataValue" ? "application/json" : "text/plain";
 }

@@ -72,7 +72,12 @@ export class Connections {
     let timer = setTimeout(() => session.destroy(), admissionTimeoutMs).unref();
     const restartTimer = (): void => {
       clearTimeout(timer);
-      if (isAdmitted && streams === 0) timer = setTimeout(() => endSession(session), idleTimeoutMs).unref();
+      if (!isAdmitted || streams > 0) return;
+      timer = setTimeout(() => {
+        // GOAWAY tells the client which of its last requests were taken. A client that does not read it is cut off.
+        session.close();
+        setTimeout(() => session.destroy(), GOODBYE_MS).unref();
+      }, idleTimeoutMs).unref();
     };
     this.sessions.add(session);
     const peer = peerOf(session.socket);
@@ -125,17 +130,6 @@ export class Connections {
   isSession(socket: Socket): boolean {
     return this.#sessionPeers.has(peerOf(socket));
   }
-}
-
-/**
- * Closes a session.
- *
- * GOAWAY tells the client which of its last requests were taken; a client that does not read it is
- * cut off.
- */
-function endSession(session: ServerHttp2Session): void {
-  session.close();
-  setTimeout(() => session.destroy(), GOODBYE_MS).unref();
 }
 
 /**
