@@ -40,7 +40,12 @@ export class ApprovalFile implements ApprovalStorage {
   /** Rejects with a `PolicyError` when the file cannot be written. */
   async replace(file: PolicyFile, version: string): Promise<boolean> {
     if ((await this.#version()) !== version) return false;
-    await this.#write(formatRules(file));
+    const tables = file.rule.map((rule): JsonObject => {
+      const json = toJson(PolicyRuleSchema, rule, { useProtoFieldName: true });
+      return { ...objectOrEmpty(json), decision: RuleDecision[rule.decision].toLowerCase() };
+    });
+    const heading = "# Tool calls that were approved for good. Delete a rule to be asked again.";
+    await this.#write(`${heading}\n\n${stringify({ rule: tables })}`);
     return true;
   }
 
@@ -92,14 +97,6 @@ export class ApprovalFile implements ApprovalStorage {
       throw new PolicyError(`approval cannot be saved: ${errorCode(reason)}`, "not-written", { cause: reason });
     }
   }
-}
-
-function formatRules({ rule: rules }: PolicyFile): string {
-  const tables = rules.map((rule): JsonObject => {
-    const json = toJson(PolicyRuleSchema, rule, { useProtoFieldName: true });
-    return { ...objectOrEmpty(json), decision: RuleDecision[rule.decision].toLowerCase() };
-  });
-  return `# Tool calls that were approved for good. Delete a rule to be asked again.\n\n${stringify({ rule: tables })}`;
 }
 
 /** Writes a file that must not exist yet, so that no link is followed, and waits until it is durable. */

@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { ApprovalMode, type PolicyRule, PolicyRuleSchema, RuleDecision } from "@devtool/schema";
 import type { PolicyRequest } from "./policy-engine.ts";
 import { commandText, isPlainCommand, type PolicySubject, policySubject } from "./policy-subject.ts";
-import type { ShellAnalysis, ShellAnalyzer } from "./shell/shell-analysis.ts";
+import type { ShellAnalyzer } from "./shell/shell-analysis.ts";
 
 /**
  * Returns the rules by which an approval is saved. They cover exactly what was shown.
@@ -23,8 +23,19 @@ export async function approvalRulesFor(
   const subject = policySubject(request, { workspace, mode: ApprovalMode.DEFAULT });
   const { details, facts, paths } = subject;
   switch (details?.case) {
-    case "executeDetails":
-      return commandRules(subject, await analyze(details.value.command));
+    case "executeDetails": {
+      const { commands, doubts, redirections } = await analyze(details.value.command);
+      if (doubts.length > 0 || redirections.length > 0 || commands.length === 0) return undefined;
+      if (!isPlainCommand(subject)) return undefined;
+      return commands.map(({ words }) =>
+        allowingRule(subject, {
+          // Never a prefix of the words: most programs have flags that run any other program (`go test -exec`, `npm test --prefix`).
+          commandPrefix: [commandText(words)],
+          exactCommand: true,
+          withoutSandbox: subject.confinement === "none",
+        }),
+      );
+    }
     case "fileEditDetails":
       // Stricter than `isOutside`: a name such as `..x` is not saved either.
       if (paths.some((path) => path.startsWith(".."))) return undefined;
@@ -34,20 +45,6 @@ export async function approvalRulesFor(
       return [allowingRule(subject, { mcpServer, mcpServerHash, definitionHash })];
     }
   }
-}
-
-function commandRules(subject: PolicySubject, analysis: ShellAnalysis): PolicyRule[] | undefined {
-  const { commands, doubts, redirections } = analysis;
-  if (doubts.length > 0 || redirections.length > 0 || commands.length === 0) return undefined;
-  if (!isPlainCommand(subject)) return undefined;
-  return commands.map(({ words }) =>
-    allowingRule(subject, {
-      // Never a prefix of the words: most programs have flags that run any other program (`go test -exec`, `npm test --prefix`).
-      commandPrefix: [commandText(words)],
-      exactCommand: true,
-      withoutSandbox: subject.confinement === "none",
-    }),
-  );
 }
 
 function allowingRule(

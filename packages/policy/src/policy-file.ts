@@ -1,5 +1,5 @@
 import { constants, type Stats } from "node:fs";
-import { type FileHandle, lstat, open } from "node:fs/promises";
+import { lstat, open } from "node:fs/promises";
 import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type PolicyRule, PolicyRuleSchema } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
@@ -25,9 +25,18 @@ const MAX_RULES = 1000;
  * that is larger than 256 KiB or is not valid TOML, and for a rule with an unknown field or a value that cannot be used.
  */
 export async function readPolicyFile({ path, tier, label = path }: PolicySource): Promise<CompiledRule[]> {
-  // A link that leads nowhere is there: its rules are missing, and not none.
-  if (tier === "user" && (await isMissing(path))) return [];
-  await using file = await openFile(path, label);
+  if (tier === "user") {
+    // A link that leads nowhere is there: its rules cannot be read, which is not the same as having none.
+    const isMissing = await lstat(path).then(
+      () => false,
+      (reason: unknown) => errorCode(reason) === "ENOENT",
+    );
+    if (isMissing) return [];
+  }
+  // A pipe without a writer is opened, too, and refused then.
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((reason: unknown) => {
+    throw fileError(label, `cannot be read: ${errorCode(reason)}`, { cause: reason });
+  });
   const stats = await file.stat();
   if (!stats.isFile()) throw fileError(label, "is not a regular file");
   assertOnlyOwnerWrites(label, stats);
@@ -49,24 +58,6 @@ function assertVisible(label: string, text: string): void {
   throw fileError(label, `has the invisible character U+${code} in line ${line}`, {
     remedy: `remove it, or write it as an escape, \\U${code?.padStart(8, "0")}`,
   });
-}
-
-async function isMissing(path: string): Promise<boolean> {
-  try {
-    await lstat(path);
-    return false;
-  } catch (reason) {
-    return errorCode(reason) === "ENOENT";
-  }
-}
-
-async function openFile(path: string, label: string): Promise<FileHandle> {
-  try {
-    // A pipe without a writer is opened, too, and refused then.
-    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch (reason) {
-    throw fileError(label, `cannot be read: ${errorCode(reason)}`, { cause: reason });
-  }
 }
 
 /** Throws a `PolicyError` for a file that another user may write, or that belongs neither to this user nor to root. */

@@ -57,8 +57,14 @@ export class SavedApprovals {
     try {
       const { file, version } = await this.#storage.read();
       this.#lastNotice = "";
-      if (this.#compiled?.version !== version)
-        this.#compiled = { version, rules: file.rule.filter(isUnderstood).map(compileSaved) };
+      if (this.#compiled?.version !== version) {
+        // A newer release may have stored a rule with a condition that this one does not know: without it the rule would cover more.
+        const understood = file.rule.filter(({ $unknown = [] }) => $unknown.length === 0);
+        const rules = understood.map((rule, index) =>
+          compileRule(narrow(rule), { tier: "user", file: SAVED_APPROVALS_FILE, number: index + 1 }),
+        );
+        this.#compiled = { version, rules };
+      }
       return this.#compiled.rules;
     } catch (reason) {
       if (!(reason instanceof PolicyError)) throw reason;
@@ -91,21 +97,19 @@ export class SavedApprovals {
   }
 
   #change(next: (present: readonly PolicyRule[]) => readonly PolicyRule[]): Promise<void> {
-    const changed = this.#lastChange.then(() => this.#replace(next));
+    const changed = this.#lastChange.then(async () => {
+      for (;;) {
+        // Another server may have stored approvals meanwhile, and the user may have edited the file.
+        const { file, version } = await this.#storage.read();
+        const present = file.rule.map(narrow);
+        const rule = [...next(present)];
+        if (rule.length === present.length && rule.every((one, index) => one === present[index])) return;
+        const stored = create(PolicyFileSchema, { rule: withoutOldest(rule) });
+        if (await this.#storage.replace(stored, version)) return;
+      }
+    });
     this.#lastChange = changed.catch(() => undefined);
     return changed;
-  }
-
-  async #replace(next: (present: readonly PolicyRule[]) => readonly PolicyRule[]): Promise<void> {
-    for (;;) {
-      // Another server may have stored approvals meanwhile, and the user may have edited the file.
-      const { file, version } = await this.#storage.read();
-      const present = file.rule.map(narrow);
-      const rule = [...next(present)];
-      if (rule.length === present.length && rule.every((one, index) => one === present[index])) return;
-      const stored = create(PolicyFileSchema, { rule: withoutOldest(rule) });
-      if (await this.#storage.replace(stored, version)) return;
-    }
   }
 }
 
@@ -131,13 +135,4 @@ function isOpen({ commandPrefix, exactCommand }: PolicyRule): boolean {
 
 function narrow(rule: PolicyRule): PolicyRule {
   return isOpen(rule) ? { ...rule, exactCommand: true } : rule;
-}
-
-/** Whether this release knows all conditions of a rule. A newer one may have stored it: without a condition it would cover more. */
-function isUnderstood({ $unknown = [] }: PolicyRule): boolean {
-  return $unknown.length === 0;
-}
-
-function compileSaved(rule: PolicyRule, index: number): CompiledRule {
-  return compileRule(narrow(rule), { tier: "user", file: SAVED_APPROVALS_FILE, number: index + 1 });
 }

@@ -1,4 +1,4 @@
-import type { Command, Redirect, SyntaxNode, Word, WordPart } from "unbash";
+import type { Command, Redirect, SyntaxNode, Word } from "unbash";
 import {
   type DoubtKind,
   type MutableReading,
@@ -106,11 +106,10 @@ function readRedirect({ operator, descriptor, target }: Redirect, reading: Mutab
 }
 
 function shellWord(word: Word): ShellWord {
-  if (!word.parts?.some(isExpanded)) return { value: word.value, doubt: undefined };
+  const isExpanded = word.parts?.some((part) => {
+    if (part.type === "DoubleQuoted") return part.parts.some(({ type }) => type !== "Literal");
+    return part.type !== "Literal" && part.type !== "SingleQuoted";
+  });
+  if (!isExpanded) return { value: word.value, doubt: undefined };
   return { value: word.text, doubt: { kind: "expansion", text: `${JSON.stringify(word.text)} is expanded` } };
-}
-
-function isExpanded(part: WordPart): boolean {
-  if (part.type === "DoubleQuoted") return part.parts.some(({ type }) => type !== "Literal");
-  return part.type !== "Literal" && part.type !== "SingleQuoted";
 }
