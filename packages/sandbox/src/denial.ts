@@ -85,24 +85,22 @@ export function extensionWords(extension: Extension): string {
 }
 
 function denialIn(line: string, failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
-  if (failed.access.network === "none" && NETWORK.test(line)) return { case: "network" };
-  const path = pathIn(line, failed.workingDirectory);
+  const { access, guarded, workingDirectory } = failed;
+  if (access.network === "none" && NETWORK.test(line)) return { case: "network" };
+  const named = QUOTED.exec(line)?.[1] ?? BEFORE_REASON.exec(line)?.[1] ?? BARE.exec(line)?.[1];
+  const isPath = named !== undefined && (isAbsolute(named) || !named.includes(":"));
+  const path = isPath ? resolve(workingDirectory, named) : undefined;
   if (READ_ONLY.test(line)) return writeExtension(path, failed, sandbox);
   // A read-only place is a mount, which cannot be removed or replaced, as `git checkout` tries.
-  if (BUSY.test(line) && path !== undefined && isWithin(path, failed.guarded.present))
+  if (BUSY.test(line) && path !== undefined && isWithin(path, guarded.present))
     return writeExtension(path, failed, sandbox);
   if (PRIVILEGED.test(line)) return unconfined(path, failed);
   if (path === undefined) return undefined;
-  if (REFUSED.test(line)) return refusedExtension(path, failed, sandbox);
+  // Where a command may write, it was the mode of a file that denied access, and not the sandbox.
+  const isWritable = isWithin(path, [access.workspace, ...access.writable]);
+  if (REFUSED.test(line)) return isWritable ? undefined : writeExtension(path, failed, sandbox);
   if (MISSING.test(line)) return hiddenExtension(path, failed, sandbox);
   return undefined;
-}
-
-function pathIn(line: string, workingDirectory: string): string | undefined {
-  const named = QUOTED.exec(line)?.[1] ?? BEFORE_REASON.exec(line)?.[1] ?? BARE.exec(line)?.[1];
-  return named === undefined || (!isAbsolute(named) && named.includes(":"))
-    ? undefined
-    : resolve(workingDirectory, named);
 }
 
 function writeExtension(path: string | undefined, failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
@@ -134,12 +132,6 @@ const NEED_PRIVILEGE: ReadonlySet<string> = new Set(
     "modprobe sysctl setcap useradd usermod groupadd passwd"
   ).split(" "),
 );
-
-/** Where a command may write, it was the mode of a file that denied access, and not the sandbox. */
-function refusedExtension(path: string, failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
-  const { workspace, writable } = failed.access;
-  return isWithin(path, [workspace, ...writable]) ? undefined : writeExtension(path, failed, sandbox);
-}
 
 /** A path that exists here, or whose directory does, and that the command did not find was hidden from it. */
 function hiddenExtension(path: string, failed: FailedCommand, sandbox: Sandbox): Extension | undefined {

@@ -68,14 +68,10 @@ async function gone(pid: number, signal: AbortSignal): Promise<void> {
 
 /** Lists the descendants of a process, nearest first. */
 function below(pid: number): number[] {
-  const children = childrenOf(pid);
-  return [...children, ...children.flatMap(below)];
-}
-
-function childrenOf(pid: number): number[] {
   try {
     const listed = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
-    return listed.split(" ").filter(Boolean).map(Number);
+    const children = listed.split(" ").filter(Boolean).map(Number);
+    return [...children, ...children.flatMap(below)];
   } catch {
     return [];
   }

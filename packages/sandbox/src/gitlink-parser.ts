@@ -41,7 +41,12 @@ export class GitlinkParser {
   /** Reads a piece; returns whether a further one can change the result. */
   push(piece: Buffer): boolean {
     const window = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
-    let at = this.#left === undefined ? this.#readHeader(window) : 0;
+    let at = 0;
+    if (this.#left === undefined && window.length >= HEADER_BYTES) {
+      this.#version = window.readUInt32BE(4);
+      this.#left = window.toString("latin1", 0, 4) === "DIRC" ? window.readUInt32BE(8) : 0;
+      at = HEADER_BYTES;
+    }
     while (this.#left !== undefined && this.#left > 0) {
       const end = this.#readEntry(window, at);
       if (end === undefined) break;
@@ -50,13 +55,6 @@ export class GitlinkParser {
     }
     this.#rest = Buffer.from(window.subarray(at));
     return this.#left !== 0 && this.#rest.length <= MAX_ENTRY_BYTES;
-  }
-
-  #readHeader(window: Buffer): number {
-    if (window.length < HEADER_BYTES) return 0;
-    this.#version = window.readUInt32BE(4);
-    this.#left = window.toString("latin1", 0, 4) === "DIRC" ? window.readUInt32BE(8) : 0;
-    return HEADER_BYTES;
   }
 
   /** Reads an entry; returns the offset behind it, or undefined when the entry is incomplete. */

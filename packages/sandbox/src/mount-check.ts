@@ -129,7 +129,12 @@ async function finishedMounts(pid: number): Promise<readonly Mount[] | undefined
     if (root && root.root !== "/" && !outside.has(root.device)) return mounts;
     const visibility = visibilityOf(pid);
     if (visibility === "ended") return undefined;
-    if (visibility === "hidden") throw hiddenMounts();
+    if (visibility === "hidden") {
+      const problem =
+        "the mounts of the sandbox cannot be checked, since this machine hides processes from their own user";
+      const remedy = 'mount /proc without hidepid, or choose sandbox "none"';
+      throw new SandboxError(problem, "cannot-confine", { remedy });
+    }
     await delay(LOOK_MS);
   }
   const problem = `the mounts of the sandbox were not complete after ${SETUP_MS} ms`;
@@ -143,12 +148,5 @@ export function foreignProc(): SandboxError | undefined {
     "the mounts of the sandbox cannot be checked, since /proc is missing or belongs to another pid namespace";
   return new SandboxError(problem, "cannot-confine", {
     remedy: 'mount /proc in the namespace of this process (unshare --mount-proc), or choose sandbox "none"',
-  });
-}
-
-function hiddenMounts(): SandboxError {
-  const problem = "the mounts of the sandbox cannot be checked, since this machine hides processes from their own user";
-  return new SandboxError(problem, "cannot-confine", {
-    remedy: 'mount /proc without hidepid, or choose sandbox "none"',
   });
 }

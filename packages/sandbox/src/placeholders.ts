@@ -42,19 +42,15 @@ export class Placeholders {
     return {
       [Symbol.dispose]: () => {
         for (const link of links) restoreLink(link);
-        this.#release(paths);
+        const free = paths.filter((path) => {
+          const left = (this.#holders.get(path) ?? 1) - 1;
+          if (left > 0) this.#holders.set(path, left);
+          else this.#holders.delete(path);
+          return left === 0;
+        });
+        this.#removeUnused(free, RETRIES);
       },
     };
-  }
-
-  #release(paths: readonly string[]): void {
-    const free = paths.filter((path) => {
-      const left = (this.#holders.get(path) ?? 1) - 1;
-      if (left > 0) this.#holders.set(path, left);
-      else this.#holders.delete(path);
-      return left === 0;
-    });
-    this.#removeUnused(free, RETRIES);
   }
 
   /** Removes placeholders that nothing uses. Tries again later, as processes of an ended command may keep its mounts for a moment. */

@@ -44,7 +44,10 @@ export function networkMounts(): string[] {
  */
 export function toolDirectories(path: string): string[] {
   const home = realPath(homedir());
-  const outside = path.split(":").filter((directory) => directory.startsWith("/") && !isSystem(directory));
+  const outside = path.split(":").filter((directory) => {
+    const isSystem = SYSTEM.some((system) => directory === system || directory.startsWith(`${system}/`));
+    return directory.startsWith("/") && !isSystem;
+  });
   const found = outside.flatMap((directory) => {
     const real = realPath(directory);
     // The home directory and those above it are data, even when the PATH names them.
@@ -74,10 +77,6 @@ function mountOf(path: string): string[] {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (!stats) return [];
   return stats.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
-}
-
-function isSystem(directory: string): boolean {
-  return SYSTEM.some((path) => directory === path || directory.startsWith(`${path}/`));
 }
 
 function namesIn(directory: string): string[] {

@@ -50,15 +50,12 @@ export function workTreeAt(directory: string): WorkTree | undefined {
   const common = content instanceof Buffer ? resolve(gitDirectory, content.toString().trim()) : gitDirectory;
   const commonDirectory = realPath(common) ?? gitDirectory;
   const files = [join(commonDirectory, "config"), join(gitDirectory, "config.worktree")];
-  const roots = [directory, ...files.flatMap((file) => configuredRoots(file, gitDirectory))];
-  return { roots: [...new Set(roots)], gitDirectory, commonDirectory };
-}
-
-/** Lists the values of `core.worktree` in a file of configuration. Git does not look for it in files that this one includes. */
-function configuredRoots(file: string, gitDirectory: string): string[] {
-  return readGitSettings(file)
+  // Git does not look for `core.worktree` in files that these include.
+  const configured = files
+    .flatMap((file) => readGitSettings(file))
     .flatMap(({ key, value }) => (key === "core.worktree" && value ? [resolve(gitDirectory, value)] : []))
     .map((path) => realPath(path) ?? path);
+  return { roots: [...new Set([directory, ...configured])], gitDirectory, commonDirectory };
 }
 
 /** Returns the absolute path that a `.git` file names; undefined for anything else (gitrepository-layout(5)). */
