@@ -1,5 +1,5 @@
 import type { PolicyEngine } from "@devtool/policy";
-import { type Message, openToolCalls, Role, type Task, type Usage } from "@devtool/schema";
+import { type Message, openToolCalls, Role, type Task } from "@devtool/schema";
 import {
   type AgentEvent,
   type AgentExecutor,
@@ -141,16 +141,16 @@ class TurnModel {
     for await (const event of this.#options.source.generate(this.#request(recent), signal)) {
       if (this.#briefing.hasNotices) yield* await this.#briefing.takeNotices();
       this.#compressor.recordUsage(event);
-      yield event.case === "usage" ? this.#withContext(event.value) : event;
+      if (event.case !== "usage") {
+        yield event;
+        continue;
+      }
+      // The log also says how full the model's context is after the step.
+      const contextTokens = event.value.inputTokens + event.value.outputTokens;
+      const contextWindowTokens = BigInt(this.#options.source.maxInputTokens ?? 0);
+      yield { case: "usage", value: { ...event.value, contextTokens, contextWindowTokens } };
     }
     failpoint("devtool:model.ask.after");
-  }
-
-  /** Adds to the usage of a step how full the model's context is after it. */
-  #withContext(used: Usage): StepEvent {
-    const contextTokens = used.inputTokens + used.outputTokens;
-    const contextWindowTokens = BigInt(this.#options.source.maxInputTokens ?? 0);
-    return { case: "usage", value: { ...used, contextTokens, contextWindowTokens } };
   }
 
   /** The messages of the earlier tasks of the conversation, then those of this task. */

@@ -64,7 +64,14 @@ export class IncrementalHistory {
       const message = all[index];
       if (message && summaryOf(message)) summaries.push(index);
     }
-    this.#settle(conversation, all, summaries);
+    // What comes before the agent's last step does not change any more.
+    const stable = conversation.findLastIndex(({ role, parts }) => role === Role.AGENT && !parts.every(isQuestion));
+    if (stable > this.#settled.length) {
+      this.#settled.push(...all.slice(this.#settled.length, stable));
+      this.#summaries = summaries.filter((index) => index < stable);
+      this.#first = conversation[0];
+      this.#last = conversation[stable - 1];
+    }
     return { all, recent: historySince(all, summaries) };
   }
 
@@ -77,15 +84,5 @@ export class IncrementalHistory {
     copy.#first = this.#first;
     copy.#last = this.#last;
     return copy;
-  }
-
-  /** Keeps the prepared form of the messages before the agent's last step. */
-  #settle(conversation: readonly Message[], all: readonly Message[], summaries: readonly number[]): void {
-    const count = conversation.findLastIndex(({ role, parts }) => role === Role.AGENT && !parts.every(isQuestion));
-    if (count <= this.#settled.length) return;
-    this.#settled.push(...all.slice(this.#settled.length, count));
-    this.#summaries = summaries.filter((index) => index < count);
-    this.#first = conversation[0];
-    this.#last = conversation[count - 1];
   }
 }

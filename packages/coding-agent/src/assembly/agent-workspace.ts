@@ -23,20 +23,23 @@ export function agentWorkspace(host: AgentHost): AgentWorkspace {
       const workspacePath = settings?.workspacePath ?? "";
       const saved = (await host.savedApprovalsOf(principal)?.current()) ?? [];
       const servers = (await host.mcp?.status(mcpSessionOf(task), signal)) ?? [];
+      const trust = workspacePath === "" ? undefined : await host.trust.trustOf(workspacePath);
+      const files = trust?.case === "trusted" ? [...trust.files.keys()].sort() : [];
       return {
         approvalMode: approvalModeOf(host, task),
         rules: [...saved, ...host.rulesFor(principal)].map(({ rule, label, decision }) => {
           return { name: label, decision: DECISIONS[decision], description: describeRule(rule) };
         }),
         mcpServers: servers.map(({ name, state, toolCount }) => ({ name, state, toolCount })),
-        ...(workspacePath !== "" && { trust: await describeTrust(host, workspacePath) }),
+        ...(trust && {
+          trust: {
+            workspacePath,
+            isTrusted: trust.case === "trusted",
+            files,
+            problem: trustProblem(workspacePath, trust),
+          },
+        }),
       };
     },
   };
-}
-
-async function describeTrust({ trust }: AgentHost, workspacePath: string) {
-  const found = await trust.trustOf(workspacePath);
-  const files = found.case === "trusted" ? [...found.files.keys()].sort() : [];
-  return { workspacePath, isTrusted: found.case === "trusted", files, problem: trustProblem(workspacePath, found) };
 }

@@ -64,7 +64,13 @@ export class AgentHost implements AsyncDisposable {
 
   /** Reads the rules and creates a host. Throws a `PolicyError` for an invalid policy file. */
   static async open(dependencies: AgentHostDependencies): Promise<AgentHost> {
-    return new AgentHost(dependencies, await readRules(dependencies), await openApprovals(dependencies.services));
+    const { approvals, dataDirectory, onNotice } = dependencies.services;
+    const rules = await readRules(dependencies);
+    // Servers share approvals, or keep their own in the data directory. Without either, none are kept.
+    let saved: SavedApprovals | undefined;
+    if (approvals) saved = new SavedApprovals(approvals, onNotice);
+    else if (dataDirectory !== undefined) saved = await SavedApprovals.open(dataDirectory, onNotice);
+    return new AgentHost(dependencies, rules, saved);
   }
 
   private constructor(
@@ -162,16 +168,6 @@ export class AgentHost implements AsyncDisposable {
     this.#sandboxNotice = found.notice;
     return found;
   }
-}
-
-/** Opens the approvals that servers share, or those of the data directory. Undefined where none are kept. */
-async function openApprovals({
-  approvals,
-  dataDirectory,
-  onNotice,
-}: AgentServices): Promise<SavedApprovals | undefined> {
-  if (approvals) return new SavedApprovals(approvals, onNotice);
-  return dataDirectory === undefined ? undefined : SavedApprovals.open(dataDirectory, onNotice);
 }
 
 /** A rule with the label that principals other than the operator see. */

@@ -73,13 +73,13 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
 }
 
 /** Creates the tools of a task. The rules for its principal, and its approval mode, decide which files they may show. */
-export function createToolbox(host: AgentHost, task: Task, place: PolicyPlace = placeOf(host, task)): Toolbox {
+export function createToolbox(
+  host: AgentHost,
+  task: Task,
+  place: PolicyPlace = { mode: approvalModeOf(host, task), workspace: task.settings?.workspacePath ?? "" },
+): Toolbox {
   const rules = host.rulesFor(task.principal);
   return new Toolbox(host, createFileAccess(rules, place), createReadDecision(rules, place));
-}
-
-function placeOf(host: AgentHost, task: Task): PolicyPlace {
-  return { mode: approvalModeOf(host, task), workspace: task.settings?.workspacePath ?? "" };
 }
 
 /** Returns the stricter one of the operator's and the session's approval mode (SESSION-3). */

@@ -86,24 +86,17 @@ export async function resumeCall(call: ToolCall, context: PrepareContext, signal
     const prepared = { call, detail, invocation: proposed };
     const modifiedProposals = answersTo(context.task, call.toolCallId).map((answer) => withAnswer(proposed, answer));
     const shown = [proposed, ...modifiedProposals].findLast((invocation) => hasSameEffect(prepared, invocation));
-    if (shown) return await stillPermitted({ call, detail, invocation: shown }, shown, context, signal);
+    if (shown) {
+      // The rules may have changed since they let the call run or ask.
+      const decision = await context.policy.decide(policyRequest(call, shown, context), signal);
+      if (decision.decision === "deny") return applyDecision(call, detail, shown, decision);
+      return { call, detail, invocation: shown };
+    }
     return call.confirmationRequest ? askForApproval(prepared, proposed) : outdatedCall(prepared);
   } catch (reason) {
     signal.throwIfAborted();
     return { call: prepareFailure(call, reason, context), detail, invocation: undefined };
   }
-}
-
-/** Returns a call as it is, or marked FAILED if the policy denies it: the rules may have changed since it was decided. */
-async function stillPermitted(
-  prepared: PreparedCall,
-  invocation: ToolInvocation,
-  context: PrepareContext,
-  signal: AbortSignal,
-): Promise<PreparedCall> {
-  const { call, detail } = prepared;
-  const decision = await context.policy.decide(policyRequest(call, invocation, context), signal);
-  return decision.decision === "deny" ? applyDecision(call, detail, invocation, decision) : prepared;
 }
 
 /** Returns the ended call for an edit that was interrupted. Undefined for any other call, and for an edit that may still run. */

@@ -18,19 +18,7 @@ export interface ToolArgs<Args> {
 /** Creates the arguments of a tool from one zod schema per argument. Their descriptions are for the model. */
 export function toolArgs<Shape extends z.ZodRawShape>(shape: Shape): ToolArgs<z.infer<z.ZodObject<Shape>>> {
   const schema = z.object(shape);
-  const jsonSchema = toJsonSchema(schema);
-  return {
-    jsonSchema,
-    read: (args) => {
-      const parsed = schema.safeParse(args);
-      if (parsed.success) return parsed.data;
-      throw invalidArgument(args, parsed.error.issues[0]?.path ?? [], jsonSchema);
-    },
-  };
-}
-
-/** Leaves out what zod writes for every schema: the dialect, and the bounds of safe integers. */
-function toJsonSchema(schema: z.ZodObject): JsonObject {
+  // What zod writes for every schema is left out: the dialect, and the bounds of safe integers.
   const { $schema: _dialect, ...jsonSchema } = plainJson(
     z.toJSONSchema(schema, {
       io: "input",
@@ -41,7 +29,14 @@ function toJsonSchema(schema: z.ZodObject): JsonObject {
       },
     }),
   );
-  return jsonSchema;
+  return {
+    jsonSchema,
+    read: (args) => {
+      const parsed = schema.safeParse(args);
+      if (parsed.success) return parsed.data;
+      throw invalidArgument(args, parsed.error.issues[0]?.path ?? [], jsonSchema);
+    },
+  };
 }
 
 /** Creates the error for an argument in the terms of the JSON Schema that the model knows. */

@@ -20,7 +20,12 @@ export class CallResults {
   readonly #edited: ReadonlySet<string>;
 
   constructor(history: readonly Message[]) {
-    this.#edited = new Set(history.flatMap(editedCalls));
+    const parts = history.flatMap((message) => message.parts);
+    this.#edited = new Set(
+      parts.flatMap(({ content, toolCallDetail }) =>
+        content.case === "toolCall" && toolCallDetail?.argumentsEditor ? [content.value.toolCallId] : [],
+      ),
+    );
     for (const answer of history.flatMap(confirmationsOf)) {
       // The last answer decides. The content that the user gave can be in an earlier one, as when they used an editor.
       const changed = answer.modifiedDetails.case ? answer : this.#answers.get(answer.toolCallId);
@@ -48,13 +53,6 @@ export class CallResults {
       .map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
     return { text: texts.join("\n\n"), isError: error !== undefined };
   }
-}
-
-/** Lists the ids of the calls of a message whose arguments the user wrote. */
-function editedCalls({ parts }: Message): string[] {
-  return parts.flatMap(({ content, toolCallDetail }) =>
-    content.case === "toolCall" && toolCallDetail?.argumentsEditor ? [content.value.toolCallId] : [],
-  );
 }
 
 /** Returns what a model is told in place of the messages that a summary replaces. */

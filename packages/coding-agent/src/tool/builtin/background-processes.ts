@@ -44,9 +44,16 @@ export class BackgroundProcesses implements AsyncDisposable {
     confined: SandboxedCommand,
     signal: AbortSignal,
   ): { readonly id: string; readonly pid: number } {
-    this.#makeRoom();
-    const process = new BackgroundProcess(command, confined, this.#options.maxOutputBytes, signal);
-    const id = this.#options.nextId();
+    const { nextId, maxRunning, maxEnded, maxOutputBytes } = this.#options;
+    const ended = [...this.#processes].filter(([, { state }]) => state.end);
+    for (const [id] of ended.slice(0, Math.max(0, ended.length - maxEnded + 1))) this.#processes.delete(id);
+    const running = [...this.#processes].filter(([, { state }]) => !state.end).map(([id]) => id);
+    if (running.length >= maxRunning) {
+      const problem = `${running.length} background processes run: limit is ${maxRunning}`;
+      throw new DevtoolError(problem, Code.ResourceExhausted, { remedy: `stop one of ${running.join(", ")}` });
+    }
+    const process = new BackgroundProcess(command, confined, maxOutputBytes, signal);
+    const id = nextId();
     this.#processes.set(id, process);
     return { id, pid: process.pid };
   }
@@ -77,17 +84,6 @@ export class BackgroundProcesses implements AsyncDisposable {
     const remedy = known.length > 0 ? `choose ${known.join(", ")}` : "there is none";
     const problem = `background process ${JSON.stringify(id)} is gone: it ended with the server that ran it, or never was`;
     throw new DevtoolError(problem, Code.InvalidArgument, { remedy });
-  }
-
-  /** Forgets the oldest ended processes beyond the limit. Throws when too many processes run. */
-  #makeRoom(): void {
-    const { maxRunning, maxEnded } = this.#options;
-    const ended = [...this.#processes].filter(([, { state }]) => state.end);
-    for (const [id] of ended.slice(0, Math.max(0, ended.length - maxEnded + 1))) this.#processes.delete(id);
-    const running = [...this.#processes].filter(([, { state }]) => !state.end).map(([id]) => id);
-    if (running.length < maxRunning) return;
-    const problem = `${running.length} background processes run: limit is ${maxRunning}`;
-    throw new DevtoolError(problem, Code.ResourceExhausted, { remedy: `stop one of ${running.join(", ")}` });
   }
 }
 

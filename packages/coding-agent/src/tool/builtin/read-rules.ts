@@ -18,7 +18,14 @@ export function withReadRules(tool: Tool, workspace: Workspace, decide: ReadDeci
       const path = workspace.locate(args.file_path);
       const decision = decide(path);
       if (decision === "allow") return tool.prepare(args, signal);
-      if (decision === "deny") assertMissing(workspace, path);
+      if (decision === "deny") {
+        // A new file has no content to reveal.
+        using file = workspace.openFile(path);
+        if (file) {
+          const problem = "may not be edited: the policy denies reading it, and an edit tells what is in it";
+          throw new DevtoolError(`path ${JSON.stringify(path)} ${problem}`, Code.PermissionDenied);
+        }
+      }
       try {
         return await tool.prepare(args, signal);
       } catch (reason) {
@@ -28,12 +35,4 @@ export function withReadRules(tool: Tool, workspace: Workspace, decide: ReadDeci
       }
     },
   };
-}
-
-/** Throws when a file exists. A new file has no content to reveal. */
-function assertMissing(workspace: Workspace, path: string): void {
-  using file = workspace.openFile(path);
-  if (!file) return;
-  const problem = "may not be edited: the policy denies reading it, and an edit tells what is in it";
-  throw new DevtoolError(`path ${JSON.stringify(path)} ${problem}`, Code.PermissionDenied);
 }

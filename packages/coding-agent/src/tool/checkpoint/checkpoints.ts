@@ -223,7 +223,13 @@ export class Checkpoints {
     this.#latest.delete(workspacePath);
     const tree = await writer.finish({ checkpoint, before, files });
     this.#latest.set(workspacePath, { id, principal, tree, files });
-    if (Number(id) % KEPT === 0) await this.#removeOld(workspacePath, signal);
+    if (Number(id) % KEPT === 0) {
+      const all = await this.#repository.list(workspacePath, signal);
+      const byPrincipal = Map.groupBy(all, (one) => this.#principalOf(one));
+      const old = [...byPrincipal.values()].flatMap((checkpoints) => checkpoints.slice(KEPT));
+      const ids = old.map((one) => one.id);
+      if (ids.length > 0) await this.#repository.remove(workspacePath, ids, signal);
+    }
     return id;
   }
 
@@ -237,13 +243,6 @@ export class Checkpoints {
     };
     this.#latest.set(workspacePath, latest);
     return latest;
-  }
-
-  async #removeOld(workspacePath: string, signal: AbortSignal): Promise<void> {
-    const all = await this.#repository.list(workspacePath, signal);
-    const byPrincipal = Map.groupBy(all, (checkpoint) => this.#principalOf(checkpoint));
-    const old = [...byPrincipal.values()].flatMap((checkpoints) => checkpoints.slice(KEPT)).map(({ id }) => id);
-    if (old.length > 0) await this.#repository.remove(workspacePath, old, signal);
   }
 
   /** Runs an operation after the operations before it have ended. */
