@@ -104,19 +104,16 @@ export class SavedApprovals {
         const present = file.rule.map(narrow);
         const rule = [...next(present)];
         if (rule.length === present.length && rule.every((one, index) => one === present[index])) return;
-        const stored = create(PolicyFileSchema, { rule: withoutOldest(rule) });
+        // The oldest approvals are dropped. A rule of the user that denies or asks stays.
+        let excess = rule.filter(isApproval).length - MAX_APPROVALS;
+        const kept = rule.filter((one) => !isApproval(one) || excess-- <= 0);
+        const stored = create(PolicyFileSchema, { rule: kept });
         if (await this.#storage.replace(stored, version)) return;
       }
     });
     this.#lastChange = changed.catch(() => undefined);
     return changed;
   }
-}
-
-/** Returns the rules without the oldest approvals that are too many. A rule of the user that denies or asks stays. */
-function withoutOldest(rules: readonly PolicyRule[]): PolicyRule[] {
-  let tooMany = rules.filter(isApproval).length - MAX_APPROVALS;
-  return rules.filter((rule) => !isApproval(rule) || tooMany-- <= 0);
 }
 
 function isApproval({ decision }: PolicyRule): boolean {

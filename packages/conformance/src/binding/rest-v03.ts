@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { EXTENSION_URI } from "@devtool/schema";
 import {
@@ -56,27 +56,26 @@ export function restBindingV03({ url, token, trust }: Endpoint): Binding {
   };
 }
 
+/**
+ * Reads an answer. An error may also end a stream.
+ *
+ * A2A 0.3 leaves the form of errors open, and a server that also supports 1.0 may use that form.
+ */
 function readExchange(answer: HttpAnswer, operation: RestOperation): Exchange {
   const { status } = answer;
   if (REFUSED_STATUSES.has(status)) return { ...answer, documents: asObjects(answer), breaches: [] };
   const documents = answer.documents.map(({ id, json }): AnswerDocument => {
-    const document = readError(json, status) ?? resultDocument(operation.decodeResult(json));
-    return { id, json: document };
+    const { message, details } = objectOrEmpty(objectOrEmpty(json).error);
+    const row = findNamedRow(listOrEmpty(details));
+    if (row) return { id, json: errorDocument(row.code, String(message ?? ""), details) };
+    const error = errorFromRest(json, status);
+    if (error) {
+      const data = error.data && toJson(ValueSchema, error.data);
+      return { id, json: errorDocument(error.code, error.message, data) };
+    }
+    if (status < 400) return { id, json: resultDocument(operation.decodeResult(json)) };
+    const problem = `HTTP ${status}: ${JSON.stringify(json).slice(0, 200)}`;
+    return { id, json: errorDocument(JsonRpcCode.INTERNAL_ERROR, problem, undefined) };
   });
   return { ...answer, status: status >= 400 && documents.length > 0 ? 200 : status, documents, breaches: [] };
-}
-
-/**
- * Reads an error, which may also end a stream. Returns undefined for a result.
- *
- * A2A 0.3 leaves the form of errors open, and a server that also supports 1.0 may use that form.
- */
-function readError(json: JsonValue, status: number): JsonObject | undefined {
-  const { message, details } = objectOrEmpty(objectOrEmpty(json).error);
-  const row = findNamedRow(listOrEmpty(details));
-  if (row) return errorDocument(row.code, String(message ?? ""), details);
-  const error = errorFromRest(json, status);
-  if (error) return errorDocument(error.code, error.message, error.data && toJson(ValueSchema, error.data));
-  if (status < 400) return undefined;
-  return errorDocument(JsonRpcCode.INTERNAL_ERROR, `HTTP ${status}: ${JSON.stringify(json).slice(0, 200)}`, undefined);
 }

@@ -18,8 +18,14 @@ const TERMINAL_RANK = 2;
  * (TOOL-1). Returns undefined if none does. Unknown statuses are left to the cases.
  */
 export function callOrderProblem(frames: readonly JsonValue[]): string | undefined {
+  const parts = frames.flatMap((frame) => {
+    // Only status updates count, of A2A 0.3 or 1.0: the snapshot of a whole task may repeat a call.
+    const { kind, statusUpdate } = objectOrEmpty(frame);
+    const { status } = objectOrEmpty(kind === "status-update" ? frame : statusUpdate);
+    return listOrEmpty(objectOrEmpty(objectOrEmpty(status).message).parts);
+  });
   const lastStatus = new Map<string, unknown>();
-  for (const part of frames.flatMap(statusParts)) {
+  for (const part of parts) {
     const { tool_call_id: id, status } = objectOrEmpty(objectOrEmpty(part).data);
     const rank = RANKS.get(status);
     if (typeof id !== "string" || rank === undefined) continue;
@@ -31,14 +37,4 @@ export function callOrderProblem(frames: readonly JsonValue[]): string | undefin
     lastStatus.set(id, status);
   }
   return undefined;
-}
-
-/**
- * Returns the message parts of a status update of A2A 0.3 or 1.0. Whole tasks are left out, because
- * a snapshot may repeat a call.
- */
-function statusParts(frame: JsonValue): JsonValue[] {
-  const { kind, statusUpdate } = objectOrEmpty(frame);
-  const { status } = objectOrEmpty(kind === "status-update" ? frame : statusUpdate);
-  return listOrEmpty(objectOrEmpty(objectOrEmpty(status).message).parts);
 }

@@ -116,7 +116,15 @@ export class Replay {
     if (!exchange) throw this.reject("a message came after the conversation was over");
     const expectedId = this.#log[0]?.taskId ?? "";
     if (taskId !== expectedId) throw this.reject(`the message must name task "${expectedId}": it names "${taskId}"`);
-    this.#assertAsRecorded(message, exchange);
+    const recorded = exchange[0] && messageIn(exchange[0]);
+    if (!recorded) throw new Error("an exchange must begin with a message");
+    for (const part of message.parts) this.#assertShown(part);
+    // A client may name the question that it answers, or not.
+    const parts = message.parts.map((part) => ({ ...part, shownDigest: new Uint8Array() }));
+    const actual = create(MessageSchema, { parts });
+    if (!equals(MessageSchema, actual, create(MessageSchema, { parts: recorded.parts }))) {
+      throw this.reject(`the message must hold ${describeParts(recorded)}: it holds ${describeParts(message)}`);
+    }
     const start = this.#log.length;
     this.#starts.set(messageId, start);
     this.#log.push(...exchange.map((event) => withSentMessage(event, message)));
@@ -159,17 +167,6 @@ export class Replay {
   reject(problem: string, code: Code = Code.InvalidArgument): ConnectError {
     this.problems.push(problem);
     return new ConnectError(problem, code);
-  }
-
-  #assertAsRecorded(message: Message, [first]: readonly TaskEvent[]): void {
-    const recorded = first && messageIn(first);
-    if (!recorded) throw new Error("an exchange must begin with a message");
-    for (const part of message.parts) this.#assertShown(part);
-    // A client may name the question that it answers, or not.
-    const parts = message.parts.map((part) => ({ ...part, shownDigest: new Uint8Array() }));
-    const actual = create(MessageSchema, { parts });
-    if (equals(MessageSchema, actual, create(MessageSchema, { parts: recorded.parts }))) return;
-    throw this.reject(`the message must hold ${describeParts(recorded)}: it holds ${describeParts(message)}`);
   }
 
   /** Rejects an answer that names another question than its call asked last (TOOL-11). */
