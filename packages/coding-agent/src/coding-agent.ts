@@ -30,7 +30,7 @@ const CODING: Skill = {
   examples: ["Find the bug that makes the tests fail.", "Explain how the server starts."],
 };
 
-/** What answers to the agent's questions can have beside the RFC's confirmation (TOOL-11, TOOL-12). */
+/** What answers to the agent's questions can have in addition to the RFC's confirmation (TOOL-11, TOOL-12). */
 const EXTENSIONS: readonly CardExtension[] = [
   { uri: SHOWN_DIGEST_URI, description: "An answer counts only for the question that its sender was shown." },
   { uri: MODIFIED_ARGUMENTS_URI, description: "An answer replaces the arguments of a tool call, which asks again." },

@@ -6,7 +6,7 @@ import { realPath } from "./system-mounts.ts";
 import { directoriesAbove, readGitFile, workTreesAround } from "./work-trees.ts";
 
 /**
- * Lists the repositories in a workspace that git looks into beside its `.git`, even if they do not exist.
+ * Lists the repositories in a workspace that git looks into in addition to its `.git`, even if they do not exist.
  *
  * These are the ones of gitlinks, and those that a `.git` file names, also of repositories that the workspace lies in. Rejects with a
  * `SandboxError` when a link that a command may change leads to one.

@@ -15,7 +15,7 @@ import { statsOf } from "./regular-file.ts";
 /**
  * The modification time of every placeholder, which no file has by chance.
  *
- * A directory gets another one when something is put into it, so a directory with this time is empty.
+ * A directory gets another time when something is put into it, so a directory with this one is empty.
  */
 const MARK = new Date("2001-03-04T05:06:08Z");
 /** Maximum size of a placeholder file in bytes. */
@@ -24,8 +24,8 @@ const MAX_FILE_BYTES = 2;
 /**
  * Makes a placeholder: an empty directory that gives a sandbox something to mount over while a command runs.
  *
- * Its modification time tells it from other directories, also for other processes and after this one was killed. Does nothing when the path
- * exists or cannot be made: bwrap then reports the problem.
+ * Its modification time distinguishes it from other directories, also for other processes and after this one was killed. Does nothing when
+ * the path exists or cannot be made: bwrap then reports the problem.
  */
 export function makePlaceholder(path: string): void {
   try {
@@ -34,7 +34,7 @@ export function makePlaceholder(path: string): void {
       lutimesSync(held, MARK, MARK);
     });
   } catch {
-    // See above.
+    // bwrap reports the problem.
   }
 }
 
@@ -46,7 +46,7 @@ export function makeFilePlaceholder(path: string, content: string): void {
       lutimesSync(held, MARK, MARK);
     });
   } catch {
-    // As for directories.
+    // bwrap reports the problem.
   }
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync } from "node:fs";
 
-/** Returns whether a process runs; one that has ended and whose exit code nobody has read yet does not. */
+/** Returns whether a process runs. A zombie, whose exit code nobody has read yet, does not. */
 export function isRunning(pid: number): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
@@ -9,7 +9,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Returns the id that `/proc` has for this process, which differs from `process.pid` for that of another pid namespace; 0 without `/proc`. */
+/** Returns the id of this process in `/proc`, which is not `process.pid` if `/proc` belongs to another pid namespace; 0 without `/proc`. */
 export function ownPid(): number {
   try {
     return Number(readlinkSync("/proc/self"));
@@ -19,8 +19,9 @@ export function ownPid(): number {
 }
 
 /**
- * Sends a signal to a process, or to the group of a negative number; 0 only looks whether it exists. Returns false when there is none, or it
- * belongs to another user.
+ * Sends a signal to a process, or to a process group, whose id is negative. Signal 0 only checks that it exists.
+ *
+ * Returns false when there is none, or when it belongs to another user.
  */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
@@ -31,16 +32,16 @@ export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Whether this user can look at a process: `hidden` is one that runs and whose mounts the kernel does not show (`hidepid`, another user's). */
+/** Whether a process can be inspected. `hidden`: it runs, but the kernel does not show its mounts (`hidepid`, or another user's process). */
 export type Visibility = "visible" | "hidden" | "ended";
 
-/** Returns whether this user can look at the mounts of a process. */
+/** Returns whether this user can read the mounts of a process. */
 export function visibilityOf(pid: number): Visibility {
   const read = errorCode(() => readFileSync(`/proc/${pid}/mountinfo`));
   const signal = errorCode(() => process.kill(pid, 0));
-  // One whose exit code nobody has read yet has no mounts any more.
+  // A zombie has no mounts any more.
   if (signal === "ESRCH" || read === "EINVAL") return "ended";
-  // It still runs, so it was there to be read.
+  // It still runs, so `ENOENT` means that its mounts are hidden.
   return signal === "" && !["ENOENT", "EACCES", "EPERM"].includes(read) ? "visible" : "hidden";
 }
 

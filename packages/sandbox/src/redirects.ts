@@ -6,7 +6,7 @@ import { statsOf } from "./regular-file.ts";
 /** A placeholder file that keeps a command from pointing git to a configuration. */
 export interface Redirect {
   readonly path: string;
-  /** A content with which git behaves as without the file. */
+  /** Content with which git behaves as if the file did not exist. */
   readonly content: string;
 }
 

@@ -24,7 +24,7 @@ export function readRegularFile(
   }
 }
 
-/** Returns the stats of a path, or of the link that it is; undefined when it does not exist, also since a directory of it is a file. */
+/** Returns the stats of a path, or of the link that it is; undefined when it does not exist, also when a directory on the way to it is a file. */
 export function statsOf(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });

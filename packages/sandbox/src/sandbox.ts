@@ -1,4 +1,4 @@
-/** The files and the network that a confined command may reach beside the system's programs and libraries. */
+/** The files and the network that a confined command may reach in addition to the system's programs and libraries. */
 export interface SandboxAccess {
   /**
    * The directory that the command works in, by its real path.
@@ -100,7 +100,7 @@ export interface GuardedPlaces {
   readonly missingFiles: readonly string[];
   /** Links at guarded places. A command may replace them while it runs. */
   readonly links: readonly GuardedLink[];
-  /** Repositories that git looks into beside `.git`. No grant makes them writable. */
+  /** Repositories that git looks into in addition to `.git`. No grant makes them writable. */
   readonly repositories: readonly string[];
   /**
    * Directories outside of the workspace that belong to repositories of the workspace or around it, by their real paths.

@@ -29,7 +29,7 @@ export function systemMounts(): string[] {
   return [...SYSTEM, ...etc.map((name) => `/etc/${name}`)].flatMap(mountOf);
 }
 
-/** Lists bwrap's arguments for what a program with a network needs beside that: certificates and name resolution. */
+/** Lists bwrap's arguments for what a program with a network needs in addition: certificates and name resolution. */
 export function networkMounts(): string[] {
   // It is often a link to a file that is not shown.
   const resolver = realPath("/etc/resolv.conf");

@@ -26,7 +26,7 @@ export interface Confinement {
 }
 
 /**
- * Lists bwrap's arguments for the files that a command may reach beside the system's.
+ * Lists bwrap's arguments for the files that a command may reach in addition to the system's.
  *
  * The deepest path decides: a hidden directory in the workspace stays hidden, and a workspace in a hidden directory is shown. Guarded
  * places are read-only mounts of their own, and so are not only kept from being written but also from being renamed. Throws a

@@ -20,11 +20,11 @@ import {
   prepareFailure,
 } from "./prepared-call.ts";
 
-/** The reason of a question about a call that the policy would let run, but not with arguments that nobody has been shown. */
+/** Why a call asks although the policy would let it run: nobody has been shown its new arguments. */
 const EDITED = "its arguments were changed: approve what runs";
 
 /**
- * Checks arguments that a user wrote in place of those of a call, as those of a model are checked, and asks the policy.
+ * Checks arguments that a user wrote in place of those of a call: by its tool, as the arguments of a model, and by the policy.
  *
  * Throws a `DevtoolError` that names the argument or the rule, for arguments that cannot be used.
  */
@@ -45,13 +45,13 @@ export async function checkEditedArguments(
   }
 }
 
-/** Returns the arguments of the user with which a call is to ask again; undefined if it does not have to. */
+/** Returns the user's arguments that a call must ask about; undefined if it does not have to ask again. */
 export function argumentsToAsk(call: ToolCall, { task }: Pick<PrepareContext, "task">): JsonObject | undefined {
   if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call)) return undefined;
   return findModifiedArguments(task, call.toolCallId);
 }
 
-/** Resumes a call whose user changed its arguments before a restart: it asks with them. */
+/** Resumes a call whose arguments the user changed before a restart. It asks again, with these arguments. */
 export async function resumeEdited(
   call: ToolCall,
   args: JsonObject,
@@ -69,8 +69,10 @@ export async function resumeEdited(
 }
 
 /**
- * Returns a call that asks with the arguments of the user. They were checked before their answer was recorded. If they cannot be
- * used any more, the call asks as it did before, and says why.
+ * Returns a call that asks again, with the user's arguments.
+ *
+ * The arguments were checked before the answer was recorded. If they can no longer be used, the call asks as it did before, and
+ * says why.
  */
 export async function askWithArguments(
   before: PreparedCall,
@@ -91,7 +93,7 @@ export async function askWithArguments(
   }
 }
 
-/** Returns the question about a call with the arguments of the user, which it asks also where the policy would let the call run. */
+/** Returns a call that asks about the user's arguments, even where the policy would let it run. Throws when they cannot be used. */
 async function prepareEdited(
   { confirmationRequest: _before, ...call }: ToolCall,
   args: JsonObject,

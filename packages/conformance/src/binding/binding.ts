@@ -99,7 +99,7 @@ export interface Exchange {
    */
   readonly isWholeStream: boolean;
   /**
-   * What the binding requires of every exchange, and this one violates.
+   * The requirements of the binding on every exchange that this one violates.
    */
   readonly breaches: readonly Breach[];
 }

@@ -54,7 +54,7 @@ const EXTENSION_ROWS: readonly ErrorRow[] = [
 ];
 
 /**
- * Errors that JSON-RPC has a code for and A2A no name.
+ * Errors that have a code in JSON-RPC, but no name in A2A.
  */
 const UNNAMED_ROWS: readonly ErrorRow[] = [
   { code: -32602, reason: "", statuses: [400], grpc: ["INVALID_ARGUMENT", "OUT_OF_RANGE"] },

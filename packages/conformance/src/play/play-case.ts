@@ -12,7 +12,7 @@ import { repeatedIdProblem, resultOf, unexpected } from "./expect.ts";
 import { lawBreaches } from "./laws.ts";
 
 /**
- * What a case is played with.
+ * The server under test, the values of the case's placeholders, and the evidence so far.
  */
 export interface CaseContext {
   readonly subject: Subject;
@@ -113,7 +113,7 @@ function callFromStep({ method, params, headers, leaveAfter }: Step, variables: 
 }
 
 /**
- * Plays a step that is a plain HTTP request to the server's URL, beside A2A.
+ * Plays a step that is a plain HTTP request to the server's URL instead of a call of A2A.
  */
 async function playHttpStep(
   { http, headers, leaveAfter }: Step,

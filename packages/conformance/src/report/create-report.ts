@@ -52,7 +52,8 @@ export interface ReportInput {
    * The results in the order in which the cases were played.
    */
   readonly results: readonly CaseResult[];
-  /** The cases that are known to fail.
+  /**
+   * The cases that are known to fail.
    *
    * Default: none.
    */
@@ -63,7 +64,8 @@ export interface ReportInput {
   readonly time: Date;
 }
 
-/** Builds the report of a suite from its results and the list of known failures.
+/**
+ * Builds the report of a suite from its results and the list of known failures.
  *
  * A listed case that passes, or that does not exist, is an error of the list and makes the report
  * unclean.
