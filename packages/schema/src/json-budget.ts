@@ -20,7 +20,12 @@ export function parseJson(text: string, limits: JsonLimits = DEFAULT_LIMITS): Js
   if (bytes > limits.maxBytes)
     throw new WireError("", "", `the document has ${bytes} bytes: limit is ${limits.maxBytes}`);
   assertJsonBudget(text, limits);
-  const value = parse(text);
+  let value: JsonValue;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new WireError("", "", "the document is not valid JSON", { cause });
+  }
   assertBudget(value, limits);
   return value;
 }
@@ -77,14 +82,6 @@ function tooDeep(maxDepth: number): WireError {
 
 function tooMany(maxNodes: number): WireError {
   return new WireError("", "", `the document holds more than ${maxNodes} values: limit is ${maxNodes}`);
-}
-
-function parse(text: string): JsonValue {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new WireError("", "", "the document is not valid JSON", { cause });
-  }
 }
 
 /**

@@ -1,8 +1,14 @@
 import { create } from "@bufbuild/protobuf";
-import type { ToolCall } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { ApprovalMode, SessionSettingsSchema } from "./gen/devtool/v1alpha/session_settings_pb.ts";
 import type { ArtifactUpdate, StateChange, TaskCreated, TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
-import { QueuedMessageSchema, type Task, TaskSchema, type Usage, UsageSchema } from "./gen/devtool/v1alpha/task_pb.ts";
+import {
+  QueuedMessageSchema,
+  type Task,
+  TaskSchema,
+  type TaskState,
+  type Usage,
+  UsageSchema,
+} from "./gen/devtool/v1alpha/task_pb.ts";
 import { noteCalls } from "./known-calls.ts";
 import { withAgentPart, withMessage, withNewStep, withText, withToolCall } from "./task-history.ts";
 import { isInterrupted, isTerminal } from "./task-state.ts";
@@ -29,8 +35,14 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
   // The text of a resting state is kept until an event wakes the task.
   const isResting = isTerminal(event.state) || isInterrupted(event.state);
   const before = isResting && event.state === task.state ? task : { ...task, stateText: "", error: "" };
+  const folded = reducePayload(before, event);
+  const settings = folded.sessionSettings ?? create(SessionSettingsSchema);
+  // Events of earlier versions have no approval mode, and leave that of the session.
+  const { approvalMode } = event;
+  const isOtherMode = approvalMode !== ApprovalMode.UNSPECIFIED && approvalMode !== settings.approvalMode;
   const next: Task = {
-    ...withApprovalMode(reducePayload(before, event), event.approvalMode),
+    ...folded,
+    ...(isOtherMode && { sessionSettings: { ...settings, approvalMode } }),
     id: event.taskId,
     contextId: event.contextId,
     state: event.state,
@@ -43,13 +55,6 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
   };
   noteCalls(task.history, next.history, callIdsIn(event));
   return next;
-}
-
-/** Sets the approval mode of a task's session. Events of earlier versions have none, and leave it. */
-function withApprovalMode(task: Task, approvalMode: ApprovalMode): Task {
-  const settings = task.sessionSettings ?? create(SessionSettingsSchema);
-  if (approvalMode === ApprovalMode.UNSPECIFIED || approvalMode === settings.approvalMode) return task;
-  return { ...task, sessionSettings: { ...settings, approvalMode } };
 }
 
 /** Returns the ids of the calls that an event has, which may be new to the task. */
@@ -80,7 +85,7 @@ function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }:
     case "message":
       return withMessage(task, payload.value);
     case "stateChange":
-      return reduceStateChange(task, payload.value, { state, sequence });
+      return reduceStateChange(task, payload.value, state, sequence);
     case "text":
       return withText(task, payload.value.text, sequence);
     case "thought":
@@ -130,28 +135,22 @@ function reduceCreated(task: Task, created: TaskCreated): Task {
   };
 }
 
-/** A task that has ended takes no more messages: the event names those that were still queued. */
-function reduceStateChange(
-  task: Task,
-  { text, error, openCalls }: StateChange,
-  { state, sequence }: Pick<TaskEvent, "state" | "sequence">,
-): Task {
-  const queuedMessages = isTerminal(state) ? [] : task.queuedMessages;
-  return withOpenCalls({ ...task, stateText: text, error, queuedMessages }, openCalls, sequence);
-}
-
 /**
- * Applies the list of calls that a task waits for.
+ * Applies a change of state, with the list of the calls that the task waits for.
  *
- * The list is complete. Unknown calls are added; known calls that are not in it no longer ask: they were answered in a
- * message that this client may not have received.
+ * The list is complete, unless it is empty. Unknown calls are added; known calls that are not in it no longer ask: they
+ * were answered in a message that this client may not have received. A task that has ended takes no more messages: the
+ * event names those that were still queued.
  */
-function withOpenCalls(task: Task, openCalls: readonly ToolCall[], sequence: bigint): Task {
-  if (openCalls.length === 0) return task;
+function reduceStateChange(task: Task, change: StateChange, state: TaskState, sequence: bigint): Task {
+  const { text, error, openCalls } = change;
+  const queuedMessages = isTerminal(state) ? [] : task.queuedMessages;
+  const changed: Task = { ...task, stateText: text, error, queuedMessages };
+  if (openCalls.length === 0) return changed;
   const open = new Set(openCalls.map(({ toolCallId }) => toolCallId));
-  const answered = openToolCalls(task).filter((call) => isAwaitingApproval(call) && !open.has(call.toolCallId));
+  const answered = openToolCalls(changed).filter((call) => isAwaitingApproval(call) && !open.has(call.toolCallId));
   const closed = answered.map(({ confirmationRequest: _answered, ...call }) => call);
-  return [...closed, ...openCalls].reduce((folded, call) => withToolCall(folded, call, undefined, sequence), task);
+  return [...closed, ...openCalls].reduce((folded, call) => withToolCall(folded, call, undefined, sequence), changed);
 }
 
 /** Moves a queued message to the end of the conversation. */

@@ -27,7 +27,10 @@ export function mistakeIn(schema: DescMessage, json: JsonObject, { path, cause, 
     const at = path === "" ? key : `${path}.${key}`;
     if (field && reason) return mistakeOf(field, value, { path: at, cause: reason, read });
   }
-  const reason = reasonOf(cause);
+  const reason =
+    cause instanceof Error
+      ? cause.message.replaceAll(/\b(?:[a-z]\w*\.)+(?=[A-Z])/g, "").slice(0, 200)
+      : "the JSON cannot be read";
   return new WireError(path, "", `cannot be read: ${reason}`, { cause, sentence: path === "" ? reason : undefined });
 }
 
@@ -85,10 +88,4 @@ function scalarName(scalar: ScalarType | undefined): string {
     default:
       return "integer";
   }
-}
-
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error
-    ? cause.message.replaceAll(/\b(?:[a-z]\w*\.)+(?=[A-Z])/g, "").slice(0, 200)
-    : "the JSON cannot be read";
 }

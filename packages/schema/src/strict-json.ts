@@ -45,7 +45,13 @@ function assertFields(schema: DescMessage, json: JsonObject, path: string, hints
 function assertValue(field: DescField, value: JsonValue, path: string, hints: Hints): void {
   const schema = field.message;
   const items = Array.isArray(value) ? value : [];
-  if (field.enum) assertEnumName(field, value, path);
+  if (field.enum && (typeof value === "string" || typeof value === "number")) {
+    const { values } = field.enum;
+    const isKnown = values.some(({ name, number }) => value === name || value === number);
+    if (!isKnown) {
+      throw new WireError(path, quote(value), `is not one of ${values.map(({ name }) => name).join(", ")}`);
+    }
+  }
   if (!schema) return;
   if (field.fieldKind === "message" && isObject(value)) assertFields(schema, value, path, hints);
   for (const [index, item] of items.entries()) {
@@ -55,11 +61,4 @@ function assertValue(field: DescField, value: JsonValue, path: string, hints: Hi
   for (const [key, item] of Object.entries(value)) {
     if (isObject(item)) assertFields(schema, item, `${path}.${key}`, hints);
   }
-}
-
-function assertEnumName({ enum: type }: DescField, value: JsonValue, path: string): void {
-  const values = type?.values ?? [];
-  const known = values.some(({ name, number }) => value === name || value === number);
-  if (known || (typeof value !== "string" && typeof value !== "number")) return;
-  throw new WireError(path, quote(value), `is not one of ${values.map(({ name }) => name).join(", ")}`);
 }

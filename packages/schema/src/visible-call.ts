@@ -1,36 +1,30 @@
-import type { ConfirmationOption, ConfirmationRequest, ToolCall } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import type { ConfirmationRequest, ToolCall } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { oneLine, visibleText } from "./visible-text.ts";
 
 /** Maximum length of the name or description of an option, in characters. */
 const MAX_OPTION_LENGTH = 1000;
 
 /**
- * Returns a call whose words for a person cannot deceive: its tool, description, options, and what it asks in words have no character that
- * is invisible or changes how others show, and those that are one line are one.
+ * Returns a call whose texts for people cannot deceive them: the name of the tool, the description, the options, and the
+ * details in words.
  *
- * Commands, files and arguments stay as they are, since they are what runs: whoever shows them makes them visible. Neither this nor a
- * second use changes a call that has nothing deceiving.
+ * Invisible and misleading characters in them are escaped, and texts that are shown on one line are put on one. Commands,
+ * files and arguments stay as they are, because they are what runs: code that shows them makes them visible. A call
+ * without such characters is returned with equal content, so a second use changes nothing.
  */
 export function visibleCall(call: ToolCall): ToolCall {
-  const { toolName, description, confirmationRequest } = call;
+  const { toolName, description, confirmationRequest: request } = call;
+  const options = request?.options.map((option) => ({
+    ...option,
+    name: onOneLine(option.name, MAX_OPTION_LENGTH),
+    ...(option.description !== undefined && { description: onOneLine(option.description, MAX_OPTION_LENGTH) }),
+  }));
   return {
     ...call,
     toolName: onOneLine(toolName),
     ...(description !== undefined && { description: onOneLine(description) }),
-    ...(confirmationRequest && { confirmationRequest: visibleRequest(confirmationRequest) }),
-  };
-}
-
-function visibleRequest(request: ConfirmationRequest): ConfirmationRequest {
-  return { ...request, options: request.options.map(visibleOption), details: visibleDetails(request.details) };
-}
-
-function visibleOption(option: ConfirmationOption): ConfirmationOption {
-  const { name, description } = option;
-  return {
-    ...option,
-    name: onOneLine(name, MAX_OPTION_LENGTH),
-    ...(description !== undefined && { description: onOneLine(description, MAX_OPTION_LENGTH) }),
+    ...(request &&
+      options && { confirmationRequest: { ...request, options, details: visibleDetails(request.details) } }),
   };
 }
 

@@ -38,7 +38,7 @@ export function oneLine(text: string, maxLength: number = MAX_LINE_LENGTH): stri
     .split("\n")
     .filter((line) => line.trim() !== "");
   const first = shortened((lines[0] ?? "").trim().replaceAll(/\s+/g, " "), maxLength);
-  return lines.length > 1 ? `${first} [${counted(lines.length - 1, "more line")}]` : first;
+  return lines.length > 1 ? `${first} ${hiddenLines(lines.length - 1)}` : first;
 }
 
 /** Lines of a text, without the middle. */
@@ -59,7 +59,7 @@ export function foldLines(lines: readonly string[], maxLines: number): FoldedLin
 
 /** Renders the number of removed lines, such as `[5 more lines]`. */
 export function hiddenLines(count: number): string {
-  return `[${counted(count, "more line")}]`;
+  return `[${count} more line${count === 1 ? "" : "s"}]`;
 }
 
 /**
@@ -80,8 +80,4 @@ function shortened(line: string, maxLength: number): string {
   const first = Math.ceil((maxLength * 2) / 3);
   const last = characters.slice(characters.length - (maxLength - first)).join("");
   return `${characters.slice(0, first).join("")} … [${characters.length - maxLength} more characters] … ${last}`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
