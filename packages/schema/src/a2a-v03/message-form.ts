@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "../json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { assertNoSettings } from "./settings.ts";
@@ -14,8 +14,17 @@ export function assertMessageForm({ metadata: _metadata, ...params }: JsonObject
   const role = stringOrEmpty(message.role);
   const other = version === "0.3" ? /^ROLE_(USER|AGENT)$/ : /^(user|agent)$/;
   if (other.test(role)) throw new WireError("message.role", quote(role), OTHER_FORM[version]);
-  for (const [index, part] of listOrEmpty(message.parts).entries())
-    assertPart(part, `message.parts[${index}]`, version);
+  for (const [index, part] of listOrEmpty(message.parts).entries()) {
+    const { kind, type, file, text } = objectOrEmpty(part);
+    const path = `message.parts[${index}]`;
+    if (version === "1.0" && kind === "file" && file !== undefined) {
+      throw new WireError(`${path}.file`, "", "is written as in A2A 0.3: A2A 1.0 has url or raw in its place");
+    }
+    if (version === "0.3" && kind === undefined && type !== undefined) {
+      const wanted = JSON.stringify(text === undefined ? quote(type) : "text");
+      throw new WireError(`${path}.type`, quote(type), `is not a field of A2A 0.3: write "kind": ${wanted}`);
+    }
+  }
   assertNoSettings(params, "params");
   assertNoSettings(message, "message");
 }
@@ -24,18 +33,3 @@ const OTHER_FORM = {
   "0.3": 'is written as in A2A 1.0, and this method is of A2A 0.3: write "user", or call SendMessage',
   "1.0": 'is written as in A2A 0.3, and this method is of A2A 1.0: write "ROLE_USER", or call message/send',
 } as const;
-
-function assertPart(part: JsonValue, path: string, version: "0.3" | "1.0"): void {
-  const { kind, type, file, text } = objectOrEmpty(part);
-  if (version === "1.0") {
-    if (kind !== "file" || file === undefined) return;
-    throw new WireError(`${path}.file`, "", "is written as in A2A 0.3: A2A 1.0 has url or raw in its place");
-  }
-  if (kind !== undefined || type === undefined) return;
-  const wanted = text === undefined ? quote(type) : "text";
-  throw new WireError(
-    `${path}.type`,
-    quote(type),
-    `is not a field of A2A 0.3: write "kind": ${JSON.stringify(wanted)}`,
-  );
-}

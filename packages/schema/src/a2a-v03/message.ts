@@ -90,12 +90,16 @@ export function decodeMessage(message: A2aMessage, path: string, outer?: Develop
   }
   const kind =
     outer?.kind || decodeEventMetadata(message.metadata)?.kind || Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+  const metadata = Object.entries(message.metadata ?? {}).filter(([key, value]) => {
+    const statesKind = isExtensionUri(key) && isObject(value) && "kind" in value;
+    return key !== TASK_EVENT_URI && !statesKind;
+  });
   return create(MessageSchema, {
     messageId: message.messageId,
     role: message.role === "user" ? Role.USER : Role.AGENT,
     referenceTaskIds: message.referenceTaskIds,
     extensions: message.extensions,
-    metadata: withoutKind(message.metadata),
+    metadata: metadata.length === 0 ? undefined : Object.fromEntries(metadata),
     parts: message.parts.map((part, index) => decodePart(part, kind, `${path}.parts[${index}]`)),
   });
 }
@@ -109,15 +113,6 @@ export function decodeSentMessage(message: A2aMessage, path: string): Message {
     if (data && !looksLikeConfirmation(data)) assertNoBrokenConfirmation(data, `${path}.parts[${index}].data`);
   }
   return decodeMessage(message, path);
-}
-
-/** Returns the metadata of a message without the entries that only state the kind of its parts. Undefined if empty. */
-function withoutKind(metadata: JsonObject | undefined): JsonObject | undefined {
-  const entries = Object.entries(metadata ?? {}).filter(([key, value]) => {
-    const isEvent = isExtensionUri(key) && isObject(value) && "kind" in value;
-    return key !== TASK_EVENT_URI && !isEvent;
-  });
-  return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
 /** Decodes the extension's event in a `metadata` field. Undefined if there is none. */

@@ -41,7 +41,15 @@ export function unwrapValue({
 export function encodePart(part: Part): A2aPart | undefined {
   const written = encodeContent(part.content);
   if (!written) return undefined;
-  const metadata = { ...part.metadata, ...written.metadata, ...namesMetadata(part), ...answerMetadata(part) };
+  const { shownDigest, modifiedArguments } = part;
+  // An answer has the digest of its question and the user's arguments beside the RFC's confirmation.
+  const metadata = {
+    ...part.metadata,
+    ...written.metadata,
+    ...namesMetadata(part),
+    ...(shownDigest.length > 0 && { [SHOWN_DIGEST_URI]: base64Encode(shownDigest) }),
+    ...(modifiedArguments && { [MODIFIED_ARGUMENTS_URI]: modifiedArguments }),
+  };
   return Object.keys(metadata).length === 0 ? written : { ...written, metadata };
 }
 
@@ -87,41 +95,30 @@ export function splitNames(metadata: JsonObject | undefined): Pick<Part, "mediaT
   return { mediaType, fileName, metadata: Object.keys(rest).length > 0 ? rest : undefined };
 }
 
-/** Encodes what an answer has beside the RFC's confirmation: the digest of its question, and the user's arguments. */
-function answerMetadata({ shownDigest, modifiedArguments }: Part): JsonObject {
-  return {
-    ...(shownDigest.length > 0 && { [SHOWN_DIGEST_URI]: base64Encode(shownDigest) }),
-    ...(modifiedArguments && { [MODIFIED_ARGUMENTS_URI]: modifiedArguments }),
-  };
-}
-
 /** Moves what an answer has beside the RFC's confirmation from the metadata to the part (TOOL-11, TOOL-12). */
 function withAnswerFields(part: Part, path: string): Part {
   const { [SHOWN_DIGEST_URI]: encoded, [MODIFIED_ARGUMENTS_URI]: args, ...rest } = part.metadata ?? {};
+  const argumentsPath = `${path}.metadata["${MODIFIED_ARGUMENTS_URI}"]`;
   if (part.content.case !== "confirmation") {
     if (args === undefined) return part;
     const problem = "is beside a part that answers no tool call: put it beside tool_call_id and selected_option_id";
-    throw new WireError(`${path}.metadata["${MODIFIED_ARGUMENTS_URI}"]`, "", problem);
+    throw new WireError(argumentsPath, "", problem);
+  }
+  const digest = typeof encoded === "string" && DIGEST.test(encoded) ? base64Decode(encoded) : undefined;
+  if (encoded !== undefined && !digest) {
+    const problem = "is not a SHA-256 in base64: copy toolCallDetail.digest of the question";
+    throw new WireError(`${path}.metadata["${SHOWN_DIGEST_URI}"]`, quote(encoded), problem);
+  }
+  if (args !== undefined && !isObject(args)) {
+    const problem = "is not an object: write all arguments of the call by their names";
+    throw new WireError(argumentsPath, quote(args), problem);
   }
   return {
     ...part,
     metadata: Object.keys(rest).length > 0 ? rest : undefined,
-    shownDigest:
-      encoded === undefined ? part.shownDigest : decodeDigest(encoded, `${path}.metadata["${SHOWN_DIGEST_URI}"]`),
-    modifiedArguments: args === undefined ? undefined : decodeArguments(args, path),
+    shownDigest: digest ?? part.shownDigest,
+    modifiedArguments: args,
   };
-}
-
-function decodeArguments(args: JsonValue, path: string): JsonObject {
-  if (isObject(args)) return args;
-  const problem = "is not an object: write all arguments of the call by their names";
-  throw new WireError(`${path}.metadata["${MODIFIED_ARGUMENTS_URI}"]`, quote(args), problem);
-}
-
-function decodeDigest(encoded: JsonValue, path: string): Uint8Array {
-  const digest = typeof encoded === "string" && DIGEST.test(encoded) ? base64Decode(encoded) : undefined;
-  if (digest) return digest;
-  throw new WireError(path, quote(encoded), "is not a SHA-256 in base64: copy toolCallDetail.digest of the question");
 }
 
 /** 32 bytes in base64 or base64url. */
@@ -154,7 +151,27 @@ export function kindOfPart({ content }: Part): Kind {
  * without stating it (TOOL-5).
  */
 export function decodePart(part: A2aPart, kind: Kind, path: string): Part {
-  return decodePartWith(part, path, (data) => decodeData(data, kind, `${path}.data`));
+  const at = `${path}.data`;
+  return decodePartWith(part, path, (data) => {
+    switch (kind) {
+      case Kind.THOUGHT:
+        return { case: "thought", value: decodeRfcJson(AgentThoughtSchema, data, at) };
+      case Kind.TOOL_CALL_UPDATE:
+        return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, at) };
+      case Kind.STATE_CHANGE: {
+        // It holds the tool calls that the task waits for (STREAM-2). Other data is plain.
+        const isCall = "tool_call_id" in data || "toolCallId" in data;
+        return isCall
+          ? { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, at) }
+          : { case: "data", value: data };
+      }
+      default:
+        if (looksLikeConfirmation(data)) return { case: "confirmation", value: decodeConfirmation(data, at) };
+        // Earlier agents send a question as a whole ToolCall under the kind of an answer (STREAM-2).
+        if (kind !== Kind.TOOL_CALL_CONFIRMATION) return { case: "data", value: data };
+        return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, at) };
+    }
+  });
 }
 
 /** Decodes a part and its metadata. `readData` decodes objects in data parts. */
@@ -186,26 +203,5 @@ function decodeContent(part: A2aPart, path: string, readData: (data: JsonObject)
         quote(part.kind),
         `${part.kind === "" ? "is missing" : "is not known"}: choose text, file or data`,
       );
-  }
-}
-
-function decodeData(data: JsonObject, kind: Kind, path: string): Part["content"] {
-  switch (kind) {
-    case Kind.THOUGHT:
-      return { case: "thought", value: decodeRfcJson(AgentThoughtSchema, data, path) };
-    case Kind.TOOL_CALL_UPDATE:
-      return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, path) };
-    case Kind.STATE_CHANGE: {
-      // It holds the tool calls that the task waits for (STREAM-2). Other data is plain.
-      const isCall = "tool_call_id" in data || "toolCallId" in data;
-      return isCall
-        ? { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, path) }
-        : { case: "data", value: data };
-    }
-    default:
-      if (looksLikeConfirmation(data)) return { case: "confirmation", value: decodeConfirmation(data, path) };
-      // Earlier agents send a question as a whole ToolCall under the kind of an answer (STREAM-2).
-      if (kind !== Kind.TOOL_CALL_CONFIRMATION) return { case: "data", value: data };
-      return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, path) };
   }
 }

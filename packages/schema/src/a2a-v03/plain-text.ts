@@ -31,27 +31,25 @@ export function plainText({ payload }: TaskEvent): string | undefined {
   }
 }
 
-/** Joins the texts that explain a state and the questions of its open calls, as paragraphs. */
+/** Joins the texts that explain a state and the questions of its open calls, with how to answer each, as paragraphs. */
 export function stateInWords(texts: readonly string[], openCalls: readonly ToolCall[]): string {
-  return [...texts, ...openCalls.map(renderQuestion)].filter((words) => words !== "").join("\n\n");
+  const questions = openCalls.map((call) => {
+    const { options = [] } = call.confirmationRequest ?? {};
+    const choices = options.map(({ id, name, description }) => {
+      const label = oneLine(description === undefined ? name : `${name}: ${description}`);
+      return `${oneLine(id)} (${label})`;
+    });
+    const hasYes = options.some(({ id }) => id === OPTION_PROCEED_ONCE);
+    const answers = hasYes ? "yes or no, or with one of" : "no, or with one of";
+    return `${renderAsked(call)}\nAnswer ${answers}: ${choices.join(", ")}`;
+  });
+  return [...texts, ...questions].filter((words) => words !== "").join("\n\n");
 }
 
 /** Maximum number of lines that a question shows of a command, a change or a description. */
 const MAX_LINES = 200;
 /** Maximum number of lines that a question shows of a tool's arguments. */
 const MAX_ARGUMENT_LINES = 40;
-
-/** Renders the question of a tool call, and how to answer it. */
-function renderQuestion(call: ToolCall): string {
-  const { options = [] } = call.confirmationRequest ?? {};
-  const choices = options.map(({ id, name, description }) => {
-    const label = oneLine(description === undefined ? name : `${name}: ${description}`);
-    return `${oneLine(id)} (${label})`;
-  });
-  const hasYes = options.some(({ id }) => id === OPTION_PROCEED_ONCE);
-  const answers = hasYes ? "yes or no, or with one of" : "no, or with one of";
-  return `${renderAsked(call)}\nAnswer ${answers}: ${choices.join(", ")}`;
-}
 
 /**
  * Renders what a tool call asks: all that its approval would do.

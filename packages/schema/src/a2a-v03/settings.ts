@@ -6,7 +6,7 @@ import {
   isOtherSessionSettingsUri,
   SESSION_SETTINGS_URI,
 } from "../extension.ts";
-import { type AgentSettings, AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
+import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
 import { type SessionSettings, SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskCreated } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { defined, isObject } from "../json.ts";
@@ -86,11 +86,19 @@ function decodeAgentSettings(value: JsonValue): Settings {
   const entries = Object.entries(value);
   const isEvent = "kind" in value;
   const own = entries.filter(([key]) => !BESIDE.has(key) && !(isEvent && OF_EVENT.has(key)));
+  const workspace = own.find(([key]) => key === "workspace_path" || key === "workspacePath");
+  if (workspace && (workspace[1] === null || workspace[1] === "")) {
+    const problem = "is empty: give an absolute path, or leave it out for the server's default workspace";
+    throw new WireError("workspace_path", "", problem);
+  }
+  const settings = decodeStrictJson(AgentSettingsSchema, Object.fromEntries(own), "", HINTS);
   const beside = entries.filter(([key]) => BESIDE.has(key));
-  const settings = decodeWorkspace(Object.fromEntries(own));
+  const empty = beside.find(([, list]) => Array.isArray(list) && list.length === 0);
+  if (empty) throw new WireError(empty[0], "", "is an empty list: name what is allowed, or leave it out");
   return defined({
-    settings,
-    sessionSettings: beside.length > 0 ? decodeSessionFields(Object.fromEntries(beside)) : undefined,
+    settings: workspace && settings,
+    sessionSettings:
+      beside.length > 0 ? decodeStrictJson(SessionSettingsSchema, Object.fromEntries(beside), "") : undefined,
   });
 }
 
@@ -98,22 +106,6 @@ const BESIDE: ReadonlySet<string> = new Set(["allowed_tools", "allowedTools", "m
 
 /** Fields of the DevelopmentToolEvent that a confirmation has under the same key (META-1). */
 const OF_EVENT: ReadonlySet<string> = new Set(["kind", "model", "user_tier", "userTier", "error"]);
-
-function decodeWorkspace(json: JsonObject): AgentSettings | undefined {
-  const [entry] = Object.entries(json).filter(([key]) => key === "workspace_path" || key === "workspacePath");
-  if (entry && (entry[1] === null || entry[1] === "")) {
-    const problem = "is empty: give an absolute path, or leave it out for the server's default workspace";
-    throw new WireError("workspace_path", "", problem);
-  }
-  const settings = decodeStrictJson(AgentSettingsSchema, json, "", HINTS);
-  return entry && settings;
-}
-
-function decodeSessionFields(json: JsonObject): SessionSettings {
-  const empty = Object.entries(json).find(([, value]) => Array.isArray(value) && value.length === 0);
-  if (empty) throw new WireError(empty[0], "", "is an empty list: name what is allowed, or leave it out");
-  return decodeStrictJson(SessionSettingsSchema, json, "");
-}
 
 const FLAT = 'write the fields directly under the key of the extension, as {"workspace_path": "/absolute/path"}';
 const ELSEWHERE = `AgentSettings has workspace_path, allowed_tools and mcp_servers; other settings go under ${SESSION_SETTINGS_URI}`;

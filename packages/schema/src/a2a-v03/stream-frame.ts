@@ -2,7 +2,6 @@ import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/proto
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
 import {
-  type Message as A2aMessage,
   MessageSchema as A2aMessageSchema,
   TaskArtifactUpdateEventSchema,
   type TaskStatus,
@@ -51,8 +50,14 @@ export function encodeStreamFrame(event: TaskEvent, view: StreamView): string | 
   }
   if (!isFramed(event)) return undefined;
   // A response has thousands of text events, so their JSON is built directly. A test compares it with the message's.
-  const message = payload.case === "text" ? textMessage(event, payload.value.text) : messageJson(event);
-  return JSON.stringify(updateJson(event, message, updateMetadata(event)));
+  if (payload.case === "text") {
+    return JSON.stringify(updateJson(event, textMessage(event, payload.value.text), updateMetadata(event)));
+  }
+  const { taskId, contextId } = event;
+  const message = agentMessageOf(event);
+  const noKind = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+  const json = message && encodeRfcJson(A2aMessageSchema, encodeMessage(message, noKind, { taskId, contextId }));
+  return JSON.stringify(updateJson(event, json, updateMetadata(event)));
 }
 
 /**
@@ -69,51 +74,34 @@ export function decodeStreamFrame(result: JsonValue, sequence: bigint): TaskEven
       return decodeUpdate(decodeRfcJson(TaskStatusUpdateEventSchema, result), sequence);
     case "artifact-update":
       return decodeArtifactUpdate(decodeRfcJson(TaskArtifactUpdateEventSchema, result), sequence);
-    case "message":
-      return decodeReply(decodeRfcJson(A2aMessageSchema, result), sequence);
+    case "message": {
+      // A message is the whole response of a task.
+      const message = decodeRfcJson(A2aMessageSchema, result);
+      const { taskId, contextId } = message;
+      const payload = { case: "reply", value: decodeMessage(message, "result") } as const;
+      return create(TaskEventSchema, { sequence, taskId, contextId, state: TaskState.COMPLETED, payload });
+    }
     default:
       throw new WireError("result.kind", quote(result.kind), "is not a frame of a task");
   }
 }
 
-/** Decodes a message that is the whole response of a task. */
-function decodeReply(message: A2aMessage, sequence: bigint): TaskEvent {
-  const { taskId, contextId } = message;
-  const value = decodeMessage(message, "result");
-  return create(TaskEventSchema, {
-    sequence,
-    taskId,
-    contextId,
-    state: TaskState.COMPLETED,
-    payload: { case: "reply", value },
-  });
-}
-
-function messageJson(event: TaskEvent): JsonObject | undefined {
-  const { taskId, contextId } = event;
-  const message = agentMessageOf(event);
-  const noKind = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
-  return message && encodeRfcJson(A2aMessageSchema, encodeMessage(message, noKind, { taskId, contextId }));
-}
-
 /**
- * Encodes the metadata of an update: the extension's event under its URI, and under ours what the RFC has no field for.
+ * Encodes the metadata of an update: the extension's event under its URI, and under ours what the RFC has no kind or
+ * field for, as a TaskEvent that holds nothing else.
  */
 export function updateMetadata(event: TaskEvent): JsonObject {
-  const error = event.payload.case === "stateChange" ? event.payload.value.error : "";
-  const metadata: JsonObject = defined({
-    kind: Kind[kindOfEvent(event)],
-    model: event.model,
-    error: error || undefined,
-  });
-  return { [EXTENSION_URI]: metadata, ...ownMetadata(event) };
-}
-
-/** Encodes what the RFC has no kind or field for, as a TaskEvent that holds nothing else. */
-function ownMetadata({ payload, toolCallDetail }: TaskEvent): JsonObject | undefined {
-  if (toolCallDetail) return { [TASK_EVENT_URI]: { toolCallDetail: toJson(ToolCallDetailSchema, toolCallDetail) } };
-  if (!OWN_PAYLOADS.has(payload.case)) return undefined;
-  return { [TASK_EVENT_URI]: toJson(TaskEventSchema, create(TaskEventSchema, { payload })) };
+  const { payload, toolCallDetail, model } = event;
+  const error = payload.case === "stateChange" ? payload.value.error : "";
+  const metadata: JsonObject = {
+    [EXTENSION_URI]: defined({ kind: Kind[kindOfEvent(event)], model, error: error || undefined }),
+  };
+  if (toolCallDetail) {
+    metadata[TASK_EVENT_URI] = { toolCallDetail: toJson(ToolCallDetailSchema, toolCallDetail) };
+  } else if (OWN_PAYLOADS.has(payload.case)) {
+    metadata[TASK_EVENT_URI] = toJson(TaskEventSchema, create(TaskEventSchema, { payload }));
+  }
+  return metadata;
 }
 
 const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([

@@ -52,7 +52,12 @@ export function decodeTaskList(params: JsonValue | undefined): TaskListQuery {
   const given = isObject(params) ? params : {};
   const text = (name: string, snake: string): string => String(given[name] ?? given[snake] ?? "");
   const status = text("status", "state");
-  const state = status === "" ? TaskState.UNSPECIFIED : decodeState(stateName(status));
+  // Both spellings of A2A 0.3 are read: that of JSON-RPC, and that of its proto, which has another word for canceled.
+  const name = status
+    .replace(/^TASK_STATE_/, "")
+    .toLowerCase()
+    .replaceAll("_", "-");
+  const state = status === "" ? TaskState.UNSPECIFIED : decodeState(name === "cancelled" ? "canceled" : name);
   if (status !== "" && state === TaskState.UNSPECIFIED) {
     throw new WireError(
       "status",
@@ -68,15 +73,6 @@ export function decodeTaskList(params: JsonValue | undefined): TaskListQuery {
     historyLength: numberIn("historyLength", text("historyLength", "history_length")),
     includeArtifacts: text("includeArtifacts", "include_artifacts") === "true",
   };
-}
-
-/** Converts a state to the spelling of JSON-RPC, from either spelling of A2A 0.3. */
-function stateName(status: string): string {
-  const name = status
-    .replace(/^TASK_STATE_/, "")
-    .toLowerCase()
-    .replaceAll("_", "-");
-  return name === "cancelled" ? "canceled" : name;
 }
 
 function numberIn(field: string, text: string): number {

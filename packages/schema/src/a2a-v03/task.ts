@@ -21,7 +21,6 @@ import {
 import {
   type Message,
   MessageSchema,
-  type Part,
   PartSchema,
   type QueuedMessage,
   Role,
@@ -36,13 +35,7 @@ import { awaitedToolCalls } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { artifactEnvelope, decodeArtifact } from "./artifact.ts";
 import { mergeSteps, splitQuestion, withQuestion } from "./history.ts";
-import {
-  decodeEventMetadata,
-  decodeMessage,
-  encodeHistoryMessage,
-  encodeMessage,
-  type MessagePlace,
-} from "./message.ts";
+import { decodeEventMetadata, decodeMessage, encodeHistoryMessage, encodeMessage } from "./message.ts";
 import { extensionMetadata, foreignMetadata, sessionMetadata, taskEventMetadata } from "./metadata.ts";
 import { stateInWords } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
@@ -112,7 +105,7 @@ export function taskEnvelope(task: Task, { historyLength, view = "extension" }: 
   const history = messages.flatMap((message) =>
     view === "extension" ? encodeHistoryMessage(message, place) : [encodeMessage(message, NO_KIND, place)],
   );
-  const message = view === "extension" ? statusMessage(task, question) : plainStatusMessage(task);
+  const message = statusMessage(task, view, question);
   return create(A2aTaskSchema, {
     kind: "task",
     id: task.id,
@@ -170,32 +163,22 @@ function statusOf(state: TaskState, time: Timestamp | undefined): TaskStatus {
   return create(TaskStatusSchema, { state: encodeState(state), timestamp });
 }
 
-/** Returns the message of a status: the text that explains it, and the open question. Undefined if there is neither. */
-function statusMessage(task: Task, question: Message | undefined): A2aMessage | undefined {
-  const parts = [...textParts(task.stateText || task.error), ...(question?.parts ?? [])];
+/**
+ * Returns the message of a status: the text that explains it, and the open question. Undefined if there is neither.
+ *
+ * Clients without the extension get the question in words (CARD-3).
+ */
+function statusMessage(task: Task, view: StreamView, question: Message | undefined): A2aMessage | undefined {
+  const { id, contextId, sequence, stateText, error } = task;
+  const asked = view === "plain" && isInterrupted(task.state) ? awaitedToolCalls(task) : [];
+  const text = view === "plain" ? stateInWords([error, stateText], asked) : stateText || error;
+  const textParts = text === "" ? [] : [create(PartSchema, { content: { case: "text", value: text } })];
+  const parts = [...textParts, ...(question?.parts ?? [])];
   if (parts.length === 0) return undefined;
-  const message = agentMessage(task, parts);
-  const messageId = question?.messageId ?? message.messageId;
-  return encodeMessage({ ...message, messageId }, question ? Kind.TOOL_CALL_UPDATE : Kind.STATE_CHANGE, placeOf(task));
-}
-
-/** Returns the message of a status for clients without the extension, with the question in words (CARD-3). */
-function plainStatusMessage(task: Task): A2aMessage | undefined {
-  const asked = isInterrupted(task.state) ? awaitedToolCalls(task) : [];
-  const parts = textParts(stateInWords([task.error, task.stateText], asked));
-  return parts.length === 0 ? undefined : encodeMessage(agentMessage(task, parts), NO_KIND, placeOf(task));
-}
-
-function agentMessage(task: Task, parts: Part[]): Message {
-  return create(MessageSchema, { messageId: `${task.id}:${task.sequence}`, role: Role.AGENT, parts });
-}
-
-function textParts(value: string): Part[] {
-  return value === "" ? [] : [create(PartSchema, { content: { case: "text", value } })];
-}
-
-function placeOf({ id, contextId }: Task): MessagePlace {
-  return { taskId: id, contextId };
+  const messageId = question?.messageId ?? `${id}:${sequence}`;
+  const kind = question ? Kind.TOOL_CALL_UPDATE : Kind.STATE_CHANGE;
+  const message = create(MessageSchema, { messageId, role: Role.AGENT, parts });
+  return encodeMessage(message, view === "plain" ? NO_KIND : kind, { taskId: id, contextId });
 }
 
 /**

@@ -23,7 +23,9 @@ function withoutDefaults(schema: DescMessage, json: JsonValue): JsonValue {
     const value = json[field.jsonName] ?? json[field.name];
     if (value === undefined || value === null) return [];
     const inner = valueWithoutDefaults(field, value);
-    return hasPresence(field) || isRequired(field) || !isDefault(inner) ? [[field.jsonName, inner]] : [];
+    // A field with presence can be present with its default value.
+    const hasPresence = field.fieldKind === "message" || field.oneof !== undefined || field.proto.proto3Optional;
+    return hasPresence || isRequired(field) || !isDefault(inner) ? [[field.jsonName, inner]] : [];
   });
   return Object.fromEntries(kept);
 }
@@ -35,11 +37,6 @@ function valueWithoutDefaults(field: DescField, value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map((item) => withoutDefaults(message, item));
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutDefaults(message, item)]));
-}
-
-/** Returns whether a field can be present with its default value. */
-function hasPresence({ fieldKind, oneof, proto }: DescField): boolean {
-  return fieldKind === "message" || oneof !== undefined || proto.proto3Optional;
 }
 
 function isDefault(value: JsonValue): boolean {

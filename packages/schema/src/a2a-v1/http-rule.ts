@@ -1,6 +1,5 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { http as httpRule } from "../gen/google/api/annotations_pb.ts";
-import type { HttpRule } from "../gen/google/api/http_pb.ts";
 
 /** An HTTP binding of a method, from its `google.api.http` annotation. */
 export interface HttpBinding {
@@ -20,20 +19,15 @@ export interface HttpBinding {
 /** Lists the HTTP bindings of a method. Streams with GET get a binding with POST too, because clients use it. */
 export function httpBindingsOf(method: DescMethod): HttpBinding[] {
   const rule = getOption(method, httpRule);
-  return [rule, ...rule.additionalBindings].flatMap((item) => {
-    const binding = createBinding(item);
-    if (!binding) return [];
-    const isReadStream = method.methodKind === "server_streaming" && binding.httpMethod === "GET";
+  return [rule, ...rule.additionalBindings].flatMap(({ pattern, body }) => {
+    if (pattern.case === undefined) return [];
+    const isCustom = pattern.case === "custom";
+    const httpMethod = isCustom ? pattern.value.kind : pattern.case.toUpperCase();
+    const template = isCustom ? pattern.value.path : pattern.value;
+    const binding: HttpBinding = { httpMethod, template, body, ...compileTemplate(template) };
+    const isReadStream = method.methodKind === "server_streaming" && httpMethod === "GET";
     return isReadStream ? [binding, { ...binding, httpMethod: "POST" }] : [binding];
   });
-}
-
-function createBinding({ pattern, body }: HttpRule): HttpBinding | undefined {
-  if (pattern.case === undefined) return undefined;
-  const isCustom = pattern.case === "custom";
-  const httpMethod = isCustom ? pattern.value.kind : pattern.case.toUpperCase();
-  const template = isCustom ? pattern.value.path : pattern.value;
-  return { httpMethod, template, body, ...compileTemplate(template) };
 }
 
 /**

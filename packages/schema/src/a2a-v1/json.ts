@@ -1,5 +1,4 @@
 import {
-  type DescField,
   type DescMessage,
   type JsonObject,
   type JsonValue,
@@ -34,13 +33,12 @@ export function encodeA2aJson<Desc extends DescMessage>(schema: Desc, message: M
   if (!isObject(json)) throw new WireError(schema.name, "", "is not written as a JSON object");
   const missing = schema.fields.filter((field) => isRequired(field) && !(field.jsonName in json));
   if (missing.length === 0) return json;
-  return { ...json, ...Object.fromEntries(missing.map((field) => [field.jsonName, zeroValue(field)])) };
-}
-
-function zeroValue(field: DescField): JsonValue {
-  if (field.fieldKind === "list") return [];
-  if (field.fieldKind === "map" || field.fieldKind === "message") return {};
-  return field.fieldKind === "scalar" && field.scalar === ScalarType.STRING ? "" : 0;
+  const zeros = missing.map((field): [string, JsonValue] => {
+    if (field.fieldKind === "list") return [field.jsonName, []];
+    if (field.fieldKind === "map" || field.fieldKind === "message") return [field.jsonName, {}];
+    return [field.jsonName, field.fieldKind === "scalar" && field.scalar === ScalarType.STRING ? "" : 0];
+  });
+  return { ...json, ...Object.fromEntries(zeros) };
 }
 
 interface UnknownName extends FieldViolation {

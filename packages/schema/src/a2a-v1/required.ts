@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, getOption, type Message } from "@bufbuild/protobuf";
-import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { FieldBehavior, field_behavior } from "../gen/google/api/field_behavior_pb.ts";
 import { PartSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 
@@ -43,13 +43,9 @@ function* missingBelow(message: ReflectMessage, field: DescField, path: string):
   if (field.fieldKind !== "list" || field.listKind !== "message") return;
   let index = 0;
   for (const item of message.get(field)) {
-    if (isReflected(item)) yield* missingIn(item, `${path}[${index}]`);
+    if (isReflectMessage(item)) yield* missingIn(item, `${path}[${index}]`);
     index++;
   }
-}
-
-function isReflected(value: unknown): value is ReflectMessage {
-  return typeof value === "object" && value !== null && "desc" in value && "isSet" in value;
 }
 
 /** Cached for each field: decoding its options takes 6 µs each time, and checking an event of a stream takes 15 µs. */

@@ -7,7 +7,7 @@ import { updateMetadata } from "../a2a-v03/stream-frame.ts";
 import { createdEnvelope } from "../a2a-v03/task.ts";
 import type { StreamView } from "../a2a-v03/view.ts";
 import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
-import type { ArtifactUpdate, TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import {
   ArtifactSchema as OwnArtifactSchema,
   type Message as OwnMessage,
@@ -39,14 +39,22 @@ export function streamResponseOf(event: TaskEvent, view: StreamView): StreamResp
     const value = taskFromV03(createdEnvelope(event, payload.value, view));
     return create(StreamResponseSchema, { payload: { case: "task", value } });
   }
-  if (payload.case === "artifact") return artifactUpdate(event, payload.value);
+  const { taskId, contextId, sequence } = event;
+  if (payload.case === "artifact") {
+    const { artifact: own = create(OwnArtifactSchema), append, lastChunk } = payload.value;
+    const artifact = artifactFromV03(artifactEnvelope(own));
+    const value = create(TaskArtifactUpdateEventSchema, { taskId, contextId, artifact, append, lastChunk });
+    return create(StreamResponseSchema, { payload: { case: "artifactUpdate", value } });
+  }
   if (view === "plain") {
     const text = plainText(event);
     if (text === undefined) return undefined;
-    return statusUpdate(event, text === "" ? undefined : textMessage(event, text), undefined);
+    if (text === "") return statusUpdate(event, undefined, undefined);
+    const place = { taskId, contextId, messageId: `${taskId}:${sequence}`, role: Role.AGENT };
+    const message = create(MessageSchema, { ...place, parts: [{ content: { case: "text", value: text } }] });
+    return statusUpdate(event, message, undefined);
   }
   if (!isFramed(event)) return undefined;
-  const { taskId, contextId } = event;
   const message = agentMessageOf(event);
   const written = message && messageFromV03(encodeMessage(message, NO_KIND, { taskId, contextId }));
   return statusUpdate(event, written, updateMetadata(event));
@@ -55,18 +63,6 @@ export function streamResponseOf(event: TaskEvent, view: StreamView): StreamResp
 /** Converts a reply that is the whole response. It names its conversation but no task, because clients see no task. */
 export function replyToA2a(reply: OwnMessage, contextId: string): Message {
   return messageFromV03(encodeMessage({ ...reply, role: OwnRole.AGENT }, NO_KIND, { taskId: "", contextId }));
-}
-
-function artifactUpdate({ taskId, contextId }: TaskEvent, update: ArtifactUpdate): StreamResponse {
-  const { artifact = create(OwnArtifactSchema), append, lastChunk } = update;
-  const value = create(TaskArtifactUpdateEventSchema, {
-    taskId,
-    contextId,
-    artifact: artifactFromV03(artifactEnvelope(artifact)),
-    append,
-    lastChunk,
-  });
-  return create(StreamResponseSchema, { payload: { case: "artifactUpdate", value } });
 }
 
 function statusUpdate(
@@ -78,11 +74,6 @@ function statusUpdate(
   const status = { state: stateToA2a(state), message, timestamp: time };
   const value = create(TaskStatusUpdateEventSchema, { taskId, contextId, status, metadata });
   return create(StreamResponseSchema, { payload: { case: "statusUpdate", value } });
-}
-
-function textMessage({ taskId, contextId, sequence }: TaskEvent, text: string): Message {
-  const place = { taskId, contextId, messageId: `${taskId}:${sequence}` };
-  return create(MessageSchema, { ...place, role: Role.AGENT, parts: [{ content: { case: "text", value: text } }] });
 }
 
 /** For messages whose metadata does not concern the extension. */

@@ -9,7 +9,7 @@ import {
   TaskSchema as TaskV03Schema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import type { Task } from "../gen/devtool/v1alpha/task_pb.ts";
-import { type Task as A2aTask, TaskSchema, type TaskStatus, TaskStatusSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { type Task as A2aTask, TaskSchema, type TaskStatus } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { artifactFromV03, artifactToV03 } from "./artifact.ts";
 import { messageFromV03, messageToV03 } from "./message.ts";
 import { stateFromA2a, stateToA2a } from "./state.ts";
@@ -24,7 +24,11 @@ export function taskFromV03({ id, contextId, status, history, artifacts, metadat
   return create(TaskSchema, {
     id,
     contextId,
-    status: status && statusFromV03(status),
+    status: status && {
+      state: stateToA2a(decodeState(status.state)),
+      message: status.message && messageFromV03(status.message),
+      timestamp: status.timestamp === "" ? undefined : timestampFromDate(new Date(status.timestamp)),
+    },
     history: history.map(messageFromV03),
     artifacts: artifacts.map(artifactFromV03),
     metadata,
@@ -41,14 +45,6 @@ export function taskToV03({ id, contextId, status, history, artifacts, metadata 
     history: history.map((message, index) => messageToV03(message, `history[${index}]`)),
     artifacts: artifacts.map((artifact, index) => artifactToV03(artifact, `artifacts[${index}]`)),
     metadata,
-  });
-}
-
-function statusFromV03({ state, message, timestamp }: TaskStatusV03): TaskStatus {
-  return create(TaskStatusSchema, {
-    state: stateToA2a(decodeState(state)),
-    message: message && messageFromV03(message),
-    timestamp: timestamp === "" ? undefined : timestampFromDate(new Date(timestamp)),
   });
 }
 

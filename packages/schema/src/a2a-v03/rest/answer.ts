@@ -37,20 +37,20 @@ export function answerFromRest(json: JsonValue): JsonValue {
   return mapObject(json, (answer) => {
     const { task, message, msg, statusUpdate, status_update, artifactUpdate, artifact_update, kind } = answer;
     const status = statusUpdate ?? status_update ?? (kind === "status-update" ? answer : undefined);
-    if (status !== undefined) return mapObject(status, statusUpdateFromRest);
+    if (status !== undefined) {
+      return mapObject(status, ({ status: changed = {}, ...update }) => {
+        return { final: false, ...update, kind: "status-update", status: statusFromRest(changed) };
+      });
+    }
     const artifact = artifactUpdate ?? artifact_update ?? (kind === "artifact-update" ? answer : undefined);
-    if (artifact !== undefined) return mapObject(artifact, artifactUpdateFromRest);
+    if (artifact !== undefined) {
+      return mapObject(artifact, ({ artifact: changed = {}, ...update }) => {
+        return { ...update, kind: "artifact-update", artifact: artifactFromRest(changed) };
+      });
+    }
     const reply = message ?? msg ?? (kind === "message" ? answer : undefined);
     if (reply !== undefined) return agentMessageFromRest(reply);
     const whole = task ?? (kind === "task" ? answer : undefined);
     return whole === undefined ? answer : taskFromRest(whole);
   });
-}
-
-function statusUpdateFromRest({ status = {}, ...update }: JsonObject): JsonObject {
-  return { final: false, ...update, kind: "status-update", status: statusFromRest(status) };
-}
-
-function artifactUpdateFromRest({ artifact = {}, ...update }: JsonObject): JsonObject {
-  return { ...update, kind: "artifact-update", artifact: artifactFromRest(artifact) };
 }
