@@ -13,7 +13,7 @@ type Interrupt = MessageShape<typeof InterruptSchema>;
 /** Returns the JSON Schema of a tool's arguments; undefined if it is unknown. */
 export type ParametersOf = (toolName: string) => JsonObject | undefined;
 
-/** Returns what a task waits for: all calls that ask, or else the input that it needs. None if it waits for nobody. */
+/** Lists what a task waits for: all calls that await approval, or else the input that it needs. Empty if nothing. */
 export function interruptsOf(task: Task, parametersOf: ParametersOf): Interrupt[] {
   if (!isInterrupted(task.state)) return [];
   const calls = awaitedToolCalls(task).map((call) => callInterrupt(call, task, parametersOf));

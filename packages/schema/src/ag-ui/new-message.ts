@@ -5,7 +5,7 @@ import { type Message, type Part, PartSchema, type Task } from "../gen/devtool/v
 import { quote, WireError } from "../wire-error.ts";
 import { partsOfUser } from "./content.ts";
 
-/** What a user says in a run. */
+/** The user's message of a run. */
 export interface NewMessage {
   readonly messageId: string;
   readonly parts: readonly Part[];
@@ -15,11 +15,12 @@ export interface NewMessage {
  * Returns what is new in a run: the user's messages at the end that the thread does not have, as one message with the id
  * of the last. Undefined if there is nothing new.
  *
- * All other messages are not read, whoever is said to have sent them. Throws a `WireError` for an id that the thread has
- * with other content, and for content that cannot be sent.
+ * All other messages are ignored, whatever their role. Throws a `WireError` for an id that the thread has with other
+ * content, and for content that cannot be sent.
  */
 export function newMessageOf({ messages, context }: RunAgentInput, task: Task): NewMessage | undefined {
-  const known = knownMessages(task);
+  const inThread = [...task.history, ...task.queuedMessages.flatMap(({ message }) => message ?? [])];
+  const known = new Map(inThread.map((message) => [message.messageId, message]));
   const first = messages.findLastIndex(({ role }) => role !== "user") + 1;
   const said = messages.slice(first).map((message, index) => ({ message, path: `messages[${first + index}]` }));
   const last = said.at(-1);
@@ -29,34 +30,26 @@ export function newMessageOf({ messages, context }: RunAgentInput, task: Task): 
   const parts = said
     .filter(({ message }) => !known.has(message.id))
     .flatMap(({ message, path }) => partsOfUser(message, path));
-  return { messageId: last.message.id, parts: context.length > 0 ? [...parts, contextPart(context)] : parts };
+  if (context.length > 0) {
+    const value = { context: context.map(({ description, value }) => ({ description, value })) };
+    parts.push(create(PartSchema, { content: { case: "data", value } }));
+  }
+  return { messageId: last.message.id, parts };
 }
 
-/** Returns the messages of users in a task, by their ids. */
-function knownMessages({ history, queuedMessages }: Task): ReadonlyMap<string, Message> {
-  const messages = [...history, ...queuedMessages.flatMap(({ message }) => message ?? [])];
-  return new Map(messages.map((message) => [message.messageId, message]));
-}
-
-/** Throws for a message that says something else than the thread has under its id. */
+/** Throws a `WireError` for a message that differs from the one that the thread has under its id. */
 function assertSame(message: AgUiMessage, { parts }: Message, path: string): void {
   const own = partsOfUser(message, path);
-  // Those before it in the same run are recorded with it, and go first.
+  // Messages before it in the same run are recorded with it, and come first.
   const recorded = parts.filter(({ content }) => content.case === "text" || content.case === "file").slice(-own.length);
-  const isSame = own.length === recorded.length && own.every((part, at) => isEqual(part, recorded[at]));
-  if (isSame) return;
+  const isSame = own.every((part, index) => {
+    const other = recorded[index];
+    return other !== undefined && equals(PartSchema, part, other);
+  });
+  if (isSame && own.length === recorded.length) return;
   throw new WireError(
     `${path}.id`,
     quote(message.id),
     "was used for another message: choose an id that is new for each message",
   );
-}
-
-function isEqual(part: Part, other: Part | undefined): boolean {
-  return other !== undefined && equals(PartSchema, part, other);
-}
-
-function contextPart(context: RunAgentInput["context"]): Part {
-  const list = context.map(({ description, value }) => ({ description, value }));
-  return create(PartSchema, { content: { case: "data", value: { context: list } } });
 }

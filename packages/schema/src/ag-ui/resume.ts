@@ -11,11 +11,11 @@ import { quote, WireError } from "../wire-error.ts";
 import { approvalPart, declinePart } from "./approval.ts";
 import { inputInterruptId, interruptsOf } from "./interrupts.ts";
 
-/** What the answers of a run say. */
+/** The answers of a run, decoded. */
 export type Resumption =
   /** The answers, as parts of a message. */
   | { readonly case: "answers"; readonly parts: readonly Part[] }
-  /** The user does not give the input that the task waits for. */
+  /** The user declines to give the input that the task waits for. */
   | { readonly case: "cancel" }
   /** The answers were recorded before. */
   | { readonly case: "replay" };
@@ -46,7 +46,11 @@ export function readResume(entries: readonly ResumeEntry[], task: Task): Resumpt
   const missing = [...open].filter((id) => !seen.has(id));
   // An answer to another question than the open one is refused by the server, which says why.
   if (missing.length > 0 && answers.every(({ isOpen }) => isOpen)) {
-    throw new WireError("resume", "", `must answer all open interrupts: ${missing.map(quoted).join(", ")} are missing`);
+    throw new WireError(
+      "resume",
+      "",
+      `must answer all open interrupts: ${missing.map((id) => JSON.stringify(id)).join(", ")} are missing`,
+    );
   }
   return { case: "answers", parts };
 }
@@ -70,7 +74,12 @@ function inputOf({ status, payload }: ResumeEntry, path: string): Resumption {
 }
 
 function answerOf({ interruptId, status, payload }: ResumeEntry, task: Task, path: string): Part {
-  const { toolCallId, digest } = parseId(interruptId);
+  // The id of the interrupt is that of the call, and the digest of the question in base64url.
+  const colon = interruptId.lastIndexOf(":");
+  const toolCallId = interruptId.slice(0, colon);
+  const encoded = interruptId.slice(colon + 1);
+  const isEncoded = colon >= 0 && /^[\w-]*$/.test(encoded) && encoded.length % 4 !== 1;
+  const digest = isEncoded ? base64Decode(encoded) : undefined;
   const call = findToolCall(task, toolCallId);
   if (!call || !digest) {
     const problem = "is not an interrupt of this thread: answer those that its last run ended with";
@@ -80,14 +89,7 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, task: Task, pat
   return approvalPart(call, digest, payload && toJson(ValueSchema, payload), `${path}.payload`);
 }
 
-function parseId(interruptId: string): { readonly toolCallId: string; readonly digest: Uint8Array | undefined } {
-  const at = interruptId.lastIndexOf(":");
-  const encoded = interruptId.slice(at + 1);
-  const isEncoded = at >= 0 && /^[\w-]*$/.test(encoded) && encoded.length % 4 !== 1;
-  return { toolCallId: interruptId.slice(0, at), digest: isEncoded ? base64Decode(encoded) : undefined };
-}
-
-/** Returns whether the message after a question of this task is what an answer says. */
+/** Returns whether an answer is the message that already follows its question in this task. */
 function isRecordedInput({ interruptId, payload }: ResumeEntry, { id, history }: Task): boolean {
   const prefix = `${id}:input:`;
   const answer = interruptId.startsWith(prefix) ? history[Number(interruptId.slice(prefix.length))] : undefined;
@@ -95,13 +97,9 @@ function isRecordedInput({ interruptId, payload }: ResumeEntry, { id, history }:
   return answer !== undefined && isObject(json) && answer.parts.some(({ content }) => content.value === json.text);
 }
 
-/** Returns whether a call was answered so before. */
+/** Returns whether an answer equals the last one to its call. */
 function isRecorded({ content }: Part, task: Task): boolean {
   if (content.case !== "confirmation") return false;
   const last = findConfirmation(task, content.value.toolCallId);
   return last !== undefined && equals(ToolCallConfirmationSchema, last, content.value);
-}
-
-function quoted(id: string): string {
-  return JSON.stringify(id);
 }

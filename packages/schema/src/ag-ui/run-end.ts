@@ -18,7 +18,7 @@ import { encodeEvent } from "./encode-event.ts";
 import { interruptsOf, type ParametersOf } from "./interrupts.ts";
 import type { RunEvents } from "./run-events.ts";
 
-/** The version of AG-UI that is spoken. */
+/** Version of AG-UI that this package implements. */
 export const AG_UI_VERSION = "1.0";
 
 /** Encodes the beginning of a run. */
@@ -26,9 +26,7 @@ export function encodeRunStarted({ threadId, runId, parentRunId }: RunAgentInput
   return encodeEvent(RunStartedEventSchema, { threadId, runId, parentRunId, protocolVersion: AG_UI_VERSION });
 }
 
-/**
- * Maximum size of a snapshot in characters of JSON. Clients stop at an event of 10 MiB.
- */
+/** Maximum size of a snapshot in characters of JSON. Clients stop at an event of 10 MiB. */
 const MAX_SNAPSHOT = 8 * 1024 * 1024;
 
 /** Encodes the messages of a thread. If they are too long for one event, it has the newest, and a notice says so. */
@@ -53,7 +51,7 @@ export function encodeRunError(message: string, code: string): JsonObject {
   return encodeEvent(RunErrorEventSchema, { message, code });
 }
 
-/** Encodes the end of a run whose task rests. */
+/** Encodes the end of a run whose task has ended or waits for the user. */
 export function encodeRunEnd(
   { threadId, runId }: Pick<RunAgentInput, "threadId" | "runId">,
   events: RunEvents,

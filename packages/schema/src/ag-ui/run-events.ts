@@ -14,7 +14,7 @@ import {
   type TokenUsage,
   TokenUsageSchema,
 } from "../gen/devtool/ag_ui/v1alpha/event_pb.ts";
-import { NoticeSchema, type StateChange, type TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import { NoticeSchema, type TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import {
   ArtifactSchema,
   CitationSchema,
@@ -32,7 +32,7 @@ import { encodeEvent } from "./encode-event.ts";
 import { stateMessageId, thoughtId, thoughtText } from "./thread-messages.ts";
 import { ToolEvents } from "./tool-events.ts";
 
-/** Encodes what happens in a task as events of a run, between its first and its last one. */
+/** Encodes the events of a task as events of a run, between its first and its last one. */
 export class RunEvents {
   #task: Task;
   readonly #tools: ToolEvents;
@@ -59,7 +59,7 @@ export class RunEvents {
     return this.#task;
   }
 
-  /** The tokens that models used since then, one entry for each model. */
+  /** The tokens that models have used in this run, one entry for each model. */
   get usage(): TokenUsage[] {
     return [...this.#usage.values()];
   }
@@ -70,13 +70,15 @@ export class RunEvents {
     const { payload } = event;
     switch (payload.case) {
       case "text":
-        return this.#text(payload.value.text, this.#step());
+        return this.#text(payload.value.text, this.#task.history.at(-1)?.messageId ?? "");
       case "thought":
         return [...this.endText(), ...this.#thought(thoughtText(payload.value))];
       case "toolCall":
         return this.#calls([payload.value]);
-      case "stateChange":
-        return this.#stateChange(payload.value);
+      case "stateChange": {
+        const { text, openCalls } = payload.value;
+        return [...this.#calls(openCalls), ...this.#text(text, stateMessageId(this.#task))];
+      }
       case "reply":
         return payload.value.parts.flatMap((part) => this.#replyPart(part, payload.value));
       case "created":
@@ -126,11 +128,6 @@ export class RunEvents {
     });
   }
 
-  /** The id of the agent's message that the last event belongs to. */
-  #step(): string {
-    return this.#task.history.at(-1)?.messageId ?? "";
-  }
-
   #text(delta: string, messageId: string): JsonObject[] {
     if (delta === "") return [];
     const content = encodeEvent(TextMessageContentEventSchema, { messageId, delta });
@@ -158,16 +155,12 @@ export class RunEvents {
     return [...this.endText(), ...calls.flatMap((call) => this.#tools.update(call, this.#task))];
   }
 
-  #stateChange({ text, openCalls }: StateChange): JsonObject[] {
-    return [...this.#calls(openCalls), ...this.#text(text, stateMessageId(this.#task))];
-  }
-
   #replyPart(part: Part, { messageId }: Message): JsonObject[] {
     if (part.content.case === "text") return this.#text(part.content.value, messageId);
     return this.#custom("part", toJson(PartSchema, part));
   }
 
-  /** Shows what a user said in another client. */
+  /** Shows a user's message that was sent by another client. */
   #message({ messageId, parts }: Message): JsonObject[] {
     if (this.#shown.has(messageId)) return [];
     this.#shown.add(messageId);

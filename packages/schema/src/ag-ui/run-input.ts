@@ -1,5 +1,5 @@
 import { toJson } from "@bufbuild/protobuf";
-import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import {
   type ForwardedProps,
   ForwardedPropsSchema,
@@ -14,14 +14,14 @@ import { decodeStrictJson } from "../strict-json.ts";
 import { mistyped, quote, WireError } from "../wire-error.ts";
 import { AG_UI_VERSION } from "./run-end.ts";
 
-/** Decodes the body of a run. Throws a `WireError` for what is not one. */
+/** Decodes the body of a run. Throws a `WireError` if it is invalid. */
 export function decodeRunInput(text: string): RunAgentInput {
   const json = parseJson(text);
   if (!isObject(json)) throw mistyped("", json, "a JSON object");
   const input = decodeRfcJson(RunAgentInputSchema, json);
   if (input.threadId === "") throw new WireError("threadId", "", "is missing: choose an id for the thread");
   if (input.runId === "") throw new WireError("runId", "", "is missing: choose an id that is new for each run");
-  // Answers decide what runs: a word that is not known is not passed over.
+  // Answers decide what runs, so unknown fields in them are errors.
   const resume = listOrEmpty(json.resume).map((item, index) =>
     decodeStrictJson(ResumeEntrySchema, item, `resume[${index}]`),
   );
@@ -31,7 +31,7 @@ export function decodeRunInput(text: string): RunAgentInput {
 /**
  * Returns what a client sets beyond AG-UI.
  *
- * Throws a `WireError` for what an agent cannot be given: state, tools, other properties, another version.
+ * Throws a `WireError` for input that agents do not take: state, tools, other properties, another version.
  */
 export function readForwardedProps(input: RunAgentInput): ForwardedProps {
   const { protocolVersion, tools, state, forwardedProps } = input;
@@ -50,9 +50,14 @@ export function readForwardedProps(input: RunAgentInput): ForwardedProps {
       "cannot be called: agents use their own tools and MCP servers, so leave them out, or bring an MCP server in forwardedProps.devtool.sessionSettings.mcpServers",
     );
   }
-  if (!isEmpty(state)) {
-    const given = quote(state && toJson(ValueSchema, state));
-    throw new WireError("state", given, "cannot be kept: agents have no state to share, so leave it out or send {}");
+  // Clients send an empty object, or null, for a state that they do not have.
+  const stateJson = state ? toJson(ValueSchema, state) : null;
+  if (stateJson !== null && !(isObject(stateJson) && Object.keys(stateJson).length === 0)) {
+    throw new WireError(
+      "state",
+      quote(stateJson),
+      "cannot be kept: agents have no state to share, so leave it out or send {}",
+    );
   }
   const json = forwardedProps ? (toJson(ValueSchema, forwardedProps) ?? {}) : {};
   if (!isObject(json)) throw mistyped("forwardedProps", json, "an object");
@@ -61,10 +66,4 @@ export function readForwardedProps(input: RunAgentInput): ForwardedProps {
     throw new WireError(`forwardedProps.${unknown}`, "", "is unknown to agents: only devtool is read, so leave it out");
   }
   return decodeStrictJson(ForwardedPropsSchema, json.devtool ?? {}, "forwardedProps.devtool");
-}
-
-/** Clients send an empty object, or null, for a state that they do not have. */
-function isEmpty(value: Value | undefined): boolean {
-  const json = value ? toJson(ValueSchema, value) : null;
-  return json === null || (isObject(json) && Object.keys(json).length === 0);
 }

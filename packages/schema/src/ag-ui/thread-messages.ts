@@ -33,7 +33,7 @@ export function thoughtId(messageId: string, index: number): string {
   return `${messageId}:thought:${index}`;
 }
 
-/** Returns the id of the message that the result of a call is. */
+/** Returns the id of the message with the result of a call. */
 export function resultId(toolCallId: string): string {
   return `${toolCallId}:result`;
 }
@@ -57,7 +57,11 @@ function userMessages({ messageId: id, parts }: Message): AgUiMessage[] {
 function agentMessages(message: Message): AgUiMessage[] {
   const { messageId: id, parts } = message;
   const text = parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
-  const toolCalls = toolCallsOf(message).map(toolCallOf);
+  const toolCalls = toolCallsOf(message).map((call) => {
+    const { toolCallId, toolName: name } = call;
+    const named = { name, arguments: argumentsOf(call) };
+    return create(AgUiToolCallSchema, { id: toolCallId, type: "function", function: named });
+  });
   const thoughts = parts.flatMap(({ content }) => (content.case === "thought" ? [thoughtText(content.value)] : []));
   const results = toolCallsOf(message).filter(isEnded);
   return [
@@ -75,14 +79,10 @@ function agentMessages(message: Message): AgUiMessage[] {
   ];
 }
 
-function toolCallOf(call: ToolCall): AgUiToolCall {
-  const { toolCallId: id, toolName: name } = call;
-  return create(AgUiToolCallSchema, { id, type: "function", function: { name, arguments: argumentsOf(call) } });
-}
-
 /**
- * Returns whether a client has the messages of a thread. What users said and texts of states count by their ids, and
- * thoughts not at all: clients keep them or not.
+ * Returns whether a client has the messages of a thread.
+ *
+ * Messages of users are compared by their ids only. Thoughts are not compared, because not all clients keep them.
  */
 export function hasMessages(client: readonly AgUiMessage[], thread: readonly AgUiMessage[]): boolean {
   const known = new Map(client.map((message) => [message.id, message]));

@@ -16,11 +16,11 @@ import { encodeEvent } from "./encode-event.ts";
 import { argumentsOf, resultId } from "./thread-messages.ts";
 import { resultTextOf } from "./tool-result.ts";
 
-/** Encodes the tool calls of a run. A call that the thread had before is not begun again: its result follows. */
+/** Encodes the tool calls of a run. A call that the thread already has is not started again; only its result follows. */
 export class ToolEvents {
   readonly #begun: Set<string>;
   readonly #ended: Set<string>;
-  /** The last activity of each call as JSON text: one that says the same is not sent. */
+  /** The last activity of each call as JSON text. An equal one is not sent again. */
   readonly #activities = new Map<string, string>();
 
   /** `task` is the task as the client knows it. */

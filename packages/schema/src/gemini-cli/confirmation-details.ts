@@ -41,10 +41,13 @@ function encodeDetails(call: ToolCall, { details }: ConfirmationRequest): Detail
   switch (details.case) {
     case "executeDetails": {
       const { command } = details.value;
+      // The description is put as a comment above the command if it says more: the directory, `in the background`, a
+      // missing sandbox, or invisible characters. Clients show the command, but few of them show the title.
+      const isPlain = described === "" || described === `Run ${command}`;
       return {
         type: "exec",
         title: described || "Run a shell command",
-        command: annotateCommand(command, described),
+        command: isPlain ? command : `# ${described}\n${command}`,
         rootCommand: command.trim().split(/\s/, 1)[0] ?? "",
       };
     }
@@ -63,14 +66,6 @@ function encodeDetails(call: ToolCall, { details }: ConfirmationRequest): Detail
     default:
       return details satisfies never;
   }
-}
-
-/**
- * Puts the description as a comment above the command if it says more: the directory, `in the background`, a missing
- * sandbox, or invisible characters. Clients show the command, but few of them show the title.
- */
-function annotateCommand(command: string, described: string): string {
-  return described === "" || described === `Run ${command}` ? command : `# ${described}\n${command}`;
 }
 
 function editDetails({ fileName, filePath, formattedDiff, oldContent, newContent }: FileDiff): Details {
@@ -120,8 +115,13 @@ function decodeDetails(
   switch (asked.type) {
     case "exec":
       return { case: "executeDetails", value: { command: asked.command } };
-    case "edit":
-      return { case: "fileEditDetails", value: fileDiffFromDetails(asked) };
+    case "edit": {
+      const { fileName, filePath, fileDiff, originalContent, newContent = "" } = asked;
+      const oldContent = originalContent || undefined;
+      const formattedDiff = fileDiff || undefined;
+      const value = defined({ fileName, filePath, newContent, oldContent, formattedDiff });
+      return { case: "fileEditDetails", value };
+    }
     case "mcp":
       return { case: "mcpDetails", value: { serverName: asked.serverName, toolName: asked.toolName } };
     default:
@@ -130,20 +130,4 @@ function decodeDetails(
         value: { description: [asked.prompt || asked.title, ...asked.urls].join("\n") },
       };
   }
-}
-
-function fileDiffFromDetails({
-  fileName,
-  filePath,
-  fileDiff,
-  originalContent,
-  newContent = "",
-}: ConfirmationDetails): Omit<FileDiff, "$typeName"> {
-  return defined({
-    fileName,
-    filePath,
-    newContent,
-    oldContent: originalContent || undefined,
-    formattedDiff: fileDiff || undefined,
-  });
 }

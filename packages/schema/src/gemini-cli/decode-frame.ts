@@ -53,7 +53,13 @@ function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
   const about = decodeRfcJson(UpdateMetadataSchema, metadata ?? {});
   const state = stateAfter(update, task);
   const payloads = decodePayloads(about.coderAgent?.kind ?? "", status.message, about.error);
-  if (final && state === TaskState.CANCELED) payloads.unshift(...cancelOpenCalls(task));
+  if (final && state === TaskState.CANCELED) {
+    // The peer does not report that the open calls of a canceled task ended.
+    const ended = openToolCalls(task).map(({ confirmationRequest: _asked, liveContent: _shown, ...call }): Payload => {
+      return { payload: { case: "toolCall", value: { ...call, status: ToolCallStatus.CANCELLED } } };
+    });
+    payloads.unshift(...ended);
+  }
   // A change of state ends an exchange.
   if (final && payloads.at(-1)?.payload?.case !== "stateChange") {
     payloads.push({ payload: { case: "stateChange", value: {} } });
@@ -69,13 +75,6 @@ function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
       ...payload,
     }),
   );
-}
-
-/** Ends the open calls of a canceled task. The peer does not report that they ended. */
-function cancelOpenCalls(task: Task): Payload[] {
-  return openToolCalls(task).map(({ confirmationRequest: _asked, liveContent: _shown, ...call }) => ({
-    payload: { case: "toolCall", value: { ...call, status: ToolCallStatus.CANCELLED } },
-  }));
 }
 
 /**
@@ -101,8 +100,11 @@ function decodePayloads(kind: string, message: A2aMessage | undefined, error: st
       return [{ payload: { case: "text", value: { text } } }];
     case "thought":
       return data.map((each) => ({ payload: { case: "thought", value: decodeRfcJson(AgentThoughtSchema, each) } }));
-    case "citation":
-      return [{ payload: { case: "citation", value: citationFromText(text) } }];
+    case "citation": {
+      // The source is the first URL, or else the whole text.
+      const [uri] = /https?:\/\/[^\s<>)]+/.exec(text) ?? [];
+      return [{ payload: { case: "citation", value: uri === undefined ? { title: text.trim() } : { uri } } }];
+    }
     case "tool-call-update":
     case "tool-call-confirmation":
       return [
@@ -115,12 +117,6 @@ function decodePayloads(kind: string, message: A2aMessage | undefined, error: st
     default:
       return [{ payload: { case: "stateChange", value: error === "" ? { text } : { text, error } } }];
   }
-}
-
-/** Finds the source in a text: the first URL, or else the whole text. */
-function citationFromText(text: string): { readonly uri: string } | { readonly title: string } {
-  const [uri] = /https?:\/\/[^\s<>)]+/.exec(text) ?? [];
-  return uri === undefined ? { title: text.trim() } : { uri };
 }
 
 /** Decodes the output of a running call, which is repeated as a whole. Other artifacts do not occur in this dialect. */

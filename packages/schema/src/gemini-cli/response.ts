@@ -97,24 +97,21 @@ export function decodeCallResult(
   answered: ToolCallResponse | undefined,
 ): ToolCall["result"] | undefined {
   if (!answered) return undefined;
-  if (status === ToolCallStatus.SUCCEEDED) return { case: "output", value: decodeOutput(answered) };
-  if (status !== ToolCallStatus.FAILED) return undefined;
-  const message = resultText(answered) || "the tool failed";
-  const { errorType } = answered;
-  const value = create(ErrorDetailsSchema, { message, type: errorType || undefined });
-  return { case: "error", value };
-}
-
-function decodeOutput(answered: ToolCallResponse): ToolOutput {
-  const display = valueJson(answered.resultDisplay);
-  if (isObject(display) && typeof display.fileDiff === "string") {
-    const { fileDiff, originalContent, ...file } = decodeRfcJson(FileDisplaySchema, display);
-    const old = originalContent ? { oldContent: originalContent } : {};
-    const { fileName, filePath, newContent } = file;
-    const diff = create(FileDiffSchema, { fileName, filePath, newContent, formattedDiff: fileDiff, ...old });
-    return create(ToolOutputSchema, { result: { case: "diff", value: diff } });
+  if (status === ToolCallStatus.FAILED) {
+    const message = resultText(answered) || "the tool failed";
+    const value = create(ErrorDetailsSchema, { message, type: answered.errorType || undefined });
+    return { case: "error", value };
   }
-  return create(ToolOutputSchema, { result: { case: "text", value: resultText(answered) } });
+  if (status !== ToolCallStatus.SUCCEEDED) return undefined;
+  const display = valueJson(answered.resultDisplay);
+  if (!isObject(display) || typeof display.fileDiff !== "string") {
+    const value = create(ToolOutputSchema, { result: { case: "text", value: resultText(answered) } });
+    return { case: "output", value };
+  }
+  const { fileDiff, originalContent, fileName, filePath, newContent } = decodeRfcJson(FileDisplaySchema, display);
+  const old = originalContent ? { oldContent: originalContent } : {};
+  const diff = create(FileDiffSchema, { fileName, filePath, newContent, formattedDiff: fileDiff, ...old });
+  return { case: "output", value: create(ToolOutputSchema, { result: { case: "diff", value: diff } }) };
 }
 
 /** Returns the text for people, or else the text for the model. */

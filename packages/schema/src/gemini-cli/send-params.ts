@@ -33,7 +33,9 @@ export function encodeGeminiCliSend(request: SendMessageRequest): JsonObject {
 /** Returns whether the parameters of a call are in the dialect: they have its settings, or an answer in its form. */
 export function isGeminiCliSend(params: JsonValue | undefined): boolean {
   const message = messageIn(params);
-  return message !== undefined && (settingsIn(message) !== undefined || listOrEmpty(message.parts).some(isAnswer));
+  if (!message) return false;
+  const settings = coderAgentMetadata(objectOrEmpty(message.metadata));
+  return settings !== undefined || listOrEmpty(message.parts).some(isAnswer);
 }
 
 /**
@@ -44,9 +46,10 @@ export function isGeminiCliSend(params: JsonValue | undefined): boolean {
 export function rfcSendParams(params: JsonValue | undefined): JsonValue | undefined {
   const message = messageIn(params);
   if (!message || !isObject(params)) return params;
-  const settings = settingsIn(message);
+  const given = objectOrEmpty(message.metadata);
+  const settings = coderAgentMetadata(given);
   const metadata = {
-    ...objectOrEmpty(message.metadata),
+    ...given,
     ...(settings && settingsMetadata(decodeGeminiCliSettings(settings))),
   };
   return { ...params, message: { ...message, metadata, parts: listOrEmpty(message.parts).map(rfcPart) } };
@@ -68,8 +71,4 @@ function isAnswer(part: JsonValue): boolean {
 function messageIn(params: JsonValue | undefined): JsonObject | undefined {
   const message = isObject(params) ? params.message : undefined;
   return isObject(message) ? message : undefined;
-}
-
-function settingsIn({ metadata }: JsonObject): JsonObject | undefined {
-  return coderAgentMetadata(objectOrEmpty(metadata));
 }

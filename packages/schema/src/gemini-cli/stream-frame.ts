@@ -74,27 +74,21 @@ function textContent(text: string): Part["content"] {
 }
 
 /**
- * Encodes an update of a call. Growing output is sent as an artifact; the dialect has no form for progress and process
- * ids.
+ * Encodes an update of a call. Growing output is sent as an artifact, each time the whole of it; the dialect has no form
+ * for progress and process ids.
  */
 function callFrame(event: TaskEvent, call: ToolCall, detail: ToolCallDetail | undefined): JsonObject | undefined {
+  const { taskId, contextId } = event;
   const running = call.status === ToolCallStatus.EXECUTING;
-  if (running && call.liveContent !== undefined) return outputFrame(event, call.toolCallId, call.liveContent);
+  if (running && call.liveContent !== undefined) {
+    const parts = [{ kind: "text", text: call.liveContent }];
+    const artifact = { artifactId: `tool-${call.toolCallId}-output`, parts };
+    // `append` is set as in the original, but means nothing.
+    return { kind: "artifact-update", taskId, contextId, artifact, append: true, lastChunk: false };
+  }
   if (running && (detail?.pid || detail?.progress)) return undefined;
   const kind = isAwaitingApproval(call) ? "tool-call-confirmation" : "tool-call-update";
   return statusUpdate(event, kind, { case: "toolCall", value: call });
-}
-
-/** Sends the whole output each time. `append` is set as in the original, but means nothing. */
-function outputFrame({ taskId, contextId }: TaskEvent, callId: string, text: string): JsonObject {
-  return {
-    kind: "artifact-update",
-    taskId,
-    contextId,
-    artifact: { artifactId: `tool-${callId}-output`, parts: [{ kind: "text", text }] },
-    append: true,
-    lastChunk: false,
-  };
 }
 
 function statusUpdate(event: TaskEvent, kind: string, content: Part["content"], error = ""): JsonObject {

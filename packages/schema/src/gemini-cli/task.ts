@@ -36,36 +36,27 @@ type Shown = Pick<Task, "id" | "contextId" | "state" | "history"> &
   };
 
 function taskJson(task: Shown): JsonObject {
-  const { id, contextId, artifacts = [] } = task;
+  const { id, contextId, time, error = "", stateText = "", artifacts = [] } = task;
+  const text = [error, stateText].filter((words) => words !== "").join("\n\n");
+  const place = { messageId: `${id}:state`, role: "agent", taskId: id, contextId };
+  const taskState = encodeGeminiCliState(task.state);
+  const metadata = create(TaskMetadataSchema, {
+    persistedState: { agentSettings: encodeGeminiCliSettings(task), taskState },
+    contextId,
+  });
   return {
     kind: "task",
     id,
     contextId,
-    status: statusJson(task),
-    metadata: metadataJson(task),
+    status: defined({
+      state: taskState,
+      message: text === "" ? undefined : { kind: "message", ...place, parts: [{ kind: "text", text }] },
+      timestamp: time && timestampDate(time).toISOString(),
+    }),
+    metadata: encodeRfcJson(TaskMetadataSchema, metadata),
     history: task.history.flatMap((message) => messagesJson(message, { taskId: id, contextId })),
     artifacts: artifacts.map((artifact) => encodeRfcJson(ArtifactSchema, artifactEnvelope(artifact))),
   };
-}
-
-function statusJson({ id, contextId, state, time, error = "", stateText = "" }: Shown): JsonObject {
-  const text = [error, stateText].filter((words) => words !== "").join("\n\n");
-  const place = { messageId: `${id}:state`, role: "agent", taskId: id, contextId };
-  return defined({
-    state: encodeGeminiCliState(state),
-    message: text === "" ? undefined : { kind: "message", ...place, parts: [{ kind: "text", text }] },
-    timestamp: time && timestampDate(time).toISOString(),
-  });
-}
-
-function metadataJson(task: Shown): JsonObject {
-  return encodeRfcJson(
-    TaskMetadataSchema,
-    create(TaskMetadataSchema, {
-      persistedState: { agentSettings: encodeGeminiCliSettings(task), taskState: encodeGeminiCliState(task.state) },
-      contextId: task.contextId,
-    }),
-  );
 }
 
 /**

@@ -1,10 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { type ToolCall, ToolCallSchema } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import {
-  ToolCallSchema as GeminiCliToolCallSchema,
-  type Tool,
-  ToolSchema,
-} from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
+import { ToolCallSchema as GeminiCliToolCallSchema } from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
 import { type ToolCallDetail, ToolCallDetailSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { isAwaitingApproval } from "../tool-call.ts";
@@ -18,14 +14,22 @@ import { decodeCallStage, encodeCallStatus, statusOfStage } from "./status.ts";
  * omitted.
  */
 export function encodeGeminiCliCall(call: ToolCall, detail: ToolCallDetail | undefined): JsonObject {
-  const { toolCallId, toolName, inputParameters, confirmationRequest } = call;
+  const { toolCallId, toolName, description = "", inputParameters, confirmationRequest } = call;
+  const kind = KINDS[toolName] ?? "other";
   const response = encodeCallResponse(call);
   return encodeRfcJson(
     GeminiCliToolCallSchema,
     create(GeminiCliToolCallSchema, {
       request: { callId: toolCallId, name: toolName, args: inputParameters ?? {}, isClientInitiated: false },
       status: encodeCallStatus(call, detail),
-      tool: encodeTool(call),
+      tool: {
+        name: toolName,
+        displayName: toolName,
+        description,
+        kind,
+        isOutputMarkdown: false,
+        canUpdateOutput: kind === "execute",
+      },
       confirmationDetails:
         isAwaitingApproval(call) && confirmationRequest
           ? encodeConfirmationDetails(call, confirmationRequest)
@@ -33,18 +37,6 @@ export function encodeGeminiCliCall(call: ToolCall, detail: ToolCallDetail | und
       response,
     }),
   );
-}
-
-function encodeTool({ toolName, description = "" }: ToolCall): Tool {
-  const kind = KINDS[toolName] ?? "other";
-  return create(ToolSchema, {
-    name: toolName,
-    displayName: toolName,
-    description,
-    kind,
-    isOutputMarkdown: false,
-    canUpdateOutput: kind === "execute",
-  });
 }
 
 /** Kinds of our built-in tools. Other tools are `other`. */
