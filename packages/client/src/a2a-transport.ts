@@ -16,7 +16,7 @@ import { createRestEndpoint } from "./a2a-v03/rest-endpoint.ts";
 import { taskCallsV03 } from "./a2a-v03/tasks.ts";
 
 /**
- * The interface of an A2A agent: what an entry of `supportedInterfaces` in its card says.
+ * The interface of an A2A agent, as an entry of `supportedInterfaces` in its card describes it.
  */
 export interface A2aTransportOptions extends EndpointOptions {
   /**
@@ -133,7 +133,12 @@ function createServicesV1(options: A2aTransportOptions): Services {
     push: createPushServiceV1(binding, tenant),
   });
   if (protocolBinding === "GRPC" && grpc) {
-    return withBinding(createGrpcBinding(grpc(url), headers, token), unavailableCommands());
+    const refuse = (): never => {
+      const message = "slash commands are not available over GRPC: use JSONRPC or HTTP+JSON";
+      throw new ConnectError(message, Code.Unimplemented);
+    };
+    const commands = { getAllSlashCommands: refuse, runSlashCommand: refuse };
+    return withBinding(createGrpcBinding(grpc(url), headers, token), commands);
   }
   if (protocolBinding === "JSONRPC") {
     const endpoint = new JsonRpcEndpoint(options, headers);
@@ -141,12 +146,4 @@ function createServicesV1(options: A2aTransportOptions): Services {
   }
   const endpoint = createHttpJsonEndpoint(options, headers);
   return withBinding(createHttpJsonBinding(endpoint), createA2aCommandService(httpJsonCommandCalls(endpoint)));
-}
-
-function unavailableCommands(): ServiceImpl<typeof SlashCommandService> {
-  const refuse = (): never => {
-    const message = "slash commands are not available over GRPC: use JSONRPC or HTTP+JSON";
-    throw new ConnectError(message, Code.Unimplemented);
-  };
-  return { getAllSlashCommands: refuse, runSlashCommand: refuse };
 }

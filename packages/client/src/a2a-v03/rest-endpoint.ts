@@ -17,7 +17,8 @@ export function createRestEndpoint(options: EndpointOptions, headers: CallHeader
     async call(method, params, signal) {
       const { operation, call, otherCall } = encodeRestCall(method, params);
       const json = await endpoint.call(call, signal).catch((reason: unknown) => {
-        if (otherCall && codeOf(reason) === Code.InvalidArgument) return endpoint.call(otherCall, signal);
+        const { code } = ConnectError.from(reason);
+        if (otherCall && code === Code.InvalidArgument) return endpoint.call(otherCall, signal);
         throw reason;
       });
       return decodeAnswer(() => operation.decodeResult(json));
@@ -73,15 +74,11 @@ async function* openEither(
   try {
     yield* openNoting(call);
   } catch (reason) {
-    if (isOpen || !MISUNDERSTOOD.has(codeOf(reason))) throw reason;
+    if (isOpen || !MISUNDERSTOOD.has(ConnectError.from(reason).code)) throw reason;
     try {
       yield* openNoting(otherCall);
     } catch (otherReason) {
       throw isOpen ? otherReason : reason;
     }
   }
-}
-
-function codeOf(reason: unknown): Code {
-  return ConnectError.from(reason).code;
 }

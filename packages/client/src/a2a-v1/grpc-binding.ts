@@ -1,6 +1,5 @@
 import type { Transport } from "@connectrpc/connect";
 import { SEQUENCE_URI } from "@devtool/schema";
-import type { StreamResponse } from "@devtool/schema/a2a-v1";
 import { defined } from "@devtool/schema/json";
 import type { CallHeaders } from "../a2a/endpoint.ts";
 import { errorFromGrpc } from "../a2a/errors.ts";
@@ -29,18 +28,16 @@ export function createGrpcBinding(transport: Transport, headers: CallHeaders, to
           const resume = defined({ "last-event-id": lastEventId?.toString() });
           const all = { ...headers, ...resume, ...bearerHeader(value) };
           const { message } = await transport.stream(method, signal, undefined, all, only(request));
-          for await (const response of message) yield { response, id: sequenceOf(response) };
+          for await (const response of message) {
+            const sequence = response.payload.value?.metadata?.[SEQUENCE_URI];
+            yield { response, id: typeof sequence === "string" ? sequence : undefined };
+          }
         });
       } catch (reason) {
         throw errorFromGrpc(reason);
       }
     },
   };
-}
-
-function sequenceOf({ payload }: StreamResponse): string | undefined {
-  const sequence = payload.value?.metadata?.[SEQUENCE_URI];
-  return typeof sequence === "string" ? sequence : undefined;
 }
 
 async function* only<T>(value: T): AsyncIterable<T> {

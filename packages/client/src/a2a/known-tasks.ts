@@ -1,7 +1,7 @@
 import type { TaskState } from "@devtool/schema";
 
 /**
- * What the client last heard about a task.
+ * The last state of a task that the client knows.
  */
 export interface KnownTask {
   readonly id: string;

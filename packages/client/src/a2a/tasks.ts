@@ -35,10 +35,14 @@ export function createA2aTaskService(calls: TaskCalls): ServiceImpl<typeof TaskS
       const request = redirect(original);
       const sequence = known.find(request.taskId)?.sequence ?? 0n;
       const start = { ...startPosition(request.taskId, sequence), sent: request.message };
+      const answer = calls.stream(request, signal);
       let replay: Replay | undefined;
-      const frames = tap(calls.stream(request, signal), ({ result }) => {
-        replay = readReplay(result);
-      });
+      const frames = (async function* () {
+        for await (const frame of answer) {
+          replay = readReplay(frame.result);
+          yield frame;
+        }
+      })();
       for await (const event of readEvents(frames, start, known)) {
         yield defined({ event, replay });
         replay = undefined;
@@ -103,12 +107,5 @@ async function* readEvents(
   for await (const event of readFrames(frames, start)) {
     known.update({ ...event, id: event.taskId });
     yield event;
-  }
-}
-
-async function* tap(frames: AsyncIterable<Frame>, observe: (frame: Frame) => void): AsyncIterable<Frame> {
-  for await (const frame of frames) {
-    observe(frame);
-    yield frame;
   }
 }

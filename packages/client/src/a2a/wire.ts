@@ -15,20 +15,19 @@ export async function waitFor<T>(pending: Promise<T>, signal: AbortSignal): Prom
   try {
     return await pending;
   } catch (reason) {
-    if (signal.aborted) throw abortError(signal.reason);
+    if (signal.aborted) {
+      const cause: unknown = signal.reason;
+      // For a timeout set on the call, Connect aborts with an error of its own.
+      if (cause instanceof ConnectError) throw cause;
+      const isTimeout = cause instanceof Error && cause.name === "TimeoutError";
+      const code = isTimeout ? Code.DeadlineExceeded : Code.Canceled;
+      const message = isTimeout ? "the agent did not answer in time" : "canceled";
+      throw new ConnectError(message, code, undefined, undefined, cause);
+    }
     if (reason instanceof ConnectError) throw reason;
     if (reason instanceof ParseError) throw new ConnectError(reason.message, Code.DataLoss);
     throw new ConnectError("the connection was lost", Code.Unavailable, undefined, undefined, reason);
   }
-}
-
-function abortError(reason: unknown): ConnectError {
-  // For a timeout set on the call, Connect aborts with an error of its own.
-  if (reason instanceof ConnectError) return reason;
-  const isTimeout = reason instanceof Error && reason.name === "TimeoutError";
-  const code = isTimeout ? Code.DeadlineExceeded : Code.Canceled;
-  const message = isTimeout ? "the agent did not answer in time" : "canceled";
-  return new ConnectError(message, code, undefined, undefined, reason);
 }
 
 /**

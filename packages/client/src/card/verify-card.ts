@@ -49,7 +49,12 @@ const MAX_SIGNATURES = 16;
  * Throws `Code.Unauthenticated` if there is none.
  */
 export async function verifyCard(card: JsonObject, { keys }: VerifyCardOptions): Promise<VerifiedCard> {
-  const signatures = readSignatures(card);
+  const signatures = listOrEmpty(card.signatures)
+    .slice(0, MAX_SIGNATURES)
+    .flatMap((item) => {
+      const { protected: header, signature } = objectOrEmpty(item);
+      return typeof header === "string" && typeof signature === "string" ? [{ protected: header, signature }] : [];
+    });
   if (signatures.length === 0) throw notVerified("it has no signature");
   const keySet = createLocalJWKSet(keys);
   const payload = base64url.encode(canonicalCard(card));
@@ -83,15 +88,6 @@ async function findSigningKey(jws: FlattenedJWSInput, keySet: FlattenedVerifyGet
     if (reason instanceof errors.JOSEError || reason instanceof TypeError) return undefined;
     throw reason;
   }
-}
-
-function readSignatures({ signatures }: JsonObject): { readonly protected: string; readonly signature: string }[] {
-  return listOrEmpty(signatures)
-    .slice(0, MAX_SIGNATURES)
-    .flatMap((item) => {
-      const { protected: header, signature } = objectOrEmpty(item);
-      return typeof header === "string" && typeof signature === "string" ? [{ protected: header, signature }] : [];
-    });
 }
 
 function isKeySet(json: unknown): json is JSONWebKeySet {

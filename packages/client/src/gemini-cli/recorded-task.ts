@@ -1,6 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { emptyTask, isTerminal, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
 import { decodeGeminiCliFrame } from "@devtool/schema/gemini-cli";
+import { abortable } from "../abortable.ts";
 
 /**
  * The events of a task that a transport has received. The server does not number events and does
@@ -37,7 +38,7 @@ export class RecordedTask {
     for (let next = Number(after); ; next++) {
       while (next >= this.#events.length) {
         if (isTerminal(this.task.state)) return;
-        await waitOrAbort(this.#nextEvent.promise, signal);
+        await abortable(this.#nextEvent.promise, signal);
       }
       const event = this.#events[next];
       if (event) yield event;
@@ -70,17 +71,5 @@ export class RecordedTasks {
     const [oldest] = this.#tasks.keys();
     if (this.#tasks.size > MAX_TASKS && oldest !== undefined) this.#tasks.delete(oldest);
     return task;
-  }
-}
-
-async function waitOrAbort(pending: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    await Promise.race([pending, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
   }
 }

@@ -1,4 +1,4 @@
-import { Code, ConnectError, createRouterTransport, type ServiceImpl, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
 import { PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import type { EndpointOptions } from "../a2a/endpoint.ts";
 import { createGeminiCliCommandService } from "./commands.ts";
@@ -29,14 +29,16 @@ export function createGeminiCliTransport(options: GeminiCliTransportOptions): Tr
   return createRouterTransport(({ service }) => {
     service(TaskService, createGeminiCliTaskService(endpoint, recorded));
     service(SlashCommandService, createGeminiCliCommandService(endpoint, recorded));
-    service(PushService, unavailablePush());
+    service(PushService, {
+      setPushConfig: refusePush,
+      getPushConfig: refusePush,
+      listPushConfigs: refusePush,
+      deletePushConfig: refusePush,
+    });
   });
 }
 
-function unavailablePush(): ServiceImpl<typeof PushService> {
-  const refuse = (): never => {
-    const message = "push notifications are not available over the coderAgent dialect: stream instead";
-    throw new ConnectError(message, Code.Unimplemented);
-  };
-  return { setPushConfig: refuse, getPushConfig: refuse, listPushConfigs: refuse, deletePushConfig: refuse };
+function refusePush(): never {
+  const message = "push notifications are not available over the coderAgent dialect: stream instead";
+  throw new ConnectError(message, Code.Unimplemented);
 }

@@ -35,7 +35,7 @@ export class ExchangeEnds {
   }
 
   /**
-   * Forgets the ends so far: the log of another task follows, which counts from 1. Who waits goes on waiting.
+   * Forgets the ends so far: the log of another task follows, which counts from 1. Promises of `after` stay pending.
    */
   restart(): void {
     this.#last = 0n;

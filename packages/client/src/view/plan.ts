@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Part, TaskEvent } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
+import { objectOrEmpty } from "@devtool/schema/json";
 
 /**
  * A step of an agent's plan.
@@ -37,12 +37,11 @@ function dataOf(parts: readonly Part[]): JsonObject | undefined {
  */
 function stepsIn(data: JsonObject | undefined): readonly PlanStep[] | undefined {
   const list = data?.plan ?? data?.entries;
-  return Array.isArray(list) ? list.flatMap((step) => (isObject(step) ? stepOf(step) : [])) : undefined;
-}
-
-function stepOf({ step, content, status }: JsonObject): PlanStep[] {
-  const text = step ?? content;
-  if (typeof text !== "string") return [];
-  if (status === "completed") return [{ text, status }];
-  return [{ text, status: status === "in_progress" || status === "inProgress" ? "in_progress" : "pending" }];
+  if (!Array.isArray(list)) return undefined;
+  return list.map(objectOrEmpty).flatMap(({ step, content, status }): PlanStep[] => {
+    const text = step ?? content;
+    if (typeof text !== "string") return [];
+    if (status === "completed") return [{ text, status }];
+    return [{ text, status: status === "in_progress" || status === "inProgress" ? "in_progress" : "pending" }];
+  });
 }

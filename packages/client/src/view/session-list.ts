@@ -7,7 +7,7 @@ import { Listeners } from "./listeners.ts";
 import { type Schedule, scheduleFrame } from "./schedule.ts";
 
 /**
- * What a list shows at one moment. Neither it nor anything in it changes.
+ * What a list shows at one moment. It is never changed, and neither is anything in it.
  */
 export interface SessionListSnapshot {
   /**
@@ -28,7 +28,7 @@ export interface SessionListSnapshot {
    */
   readonly lost: ConnectError | undefined;
   /**
-   * Why reading ended before its time: an error that a retry cannot fix, such as
+   * Why reading ended early: an error that a retry cannot fix, such as
    * `Code.Unimplemented` over A2A. Undefined while the list reads.
    */
   readonly error: ConnectError | undefined;
@@ -92,7 +92,7 @@ export interface SessionFilter {
  */
 export interface SessionList {
   /**
-   * Calls a function after each change of the snapshot. Returns the function that ends that.
+   * Calls a function after each change of the snapshot. Returns a function that unsubscribes it.
    */
   subscribe(listener: () => void): () => void;
   /**
@@ -204,7 +204,7 @@ class WatchedList implements SessionList {
       const request = { ...this.#filter, pageSize: this.#pageSize, pageToken: this.#nextPage };
       const list = (limit: AbortSignal) => this.#client.tasks.listTasks(request, { signal: limit });
       const { tasks, nextPageToken } = await callWithRetry(list, this.#resume, signal);
-      // The page belongs to a list that is no more.
+      // The list has begun anew meanwhile, and the page belongs to the old one.
       if (start !== this.#startedAnew) break;
       this.#nextPage = nextPageToken;
       this.#hasMore = nextPageToken !== "";
@@ -273,7 +273,10 @@ class WatchedList implements SessionList {
 
   #takeSnapshot(): SessionListSnapshot {
     return {
-      sessions: [...this.#tasks.values()].filter(({ id }) => !this.#excluded.has(id)).sort(compareByChange),
+      sessions: [...this.#tasks.values()]
+        .filter(({ id }) => !this.#excluded.has(id))
+        // As `ListTasks` sorts them: the last changed first, and by descending id at the same time.
+        .sort((one, other) => timeOf(other) - timeOf(one) || (one.id < other.id ? 1 : -1)),
       isLoaded: this.#isLoaded,
       hasMore: this.#hasMore,
       lost: this.#lost,
@@ -284,13 +287,6 @@ class WatchedList implements SessionList {
 
 function sequenceOf(task: TaskSummary | undefined): bigint {
   return task?.lastEvent?.sequence ?? 0n;
-}
-
-/**
- * Sorts tasks as `ListTasks` does: the last changed first, and by descending id at the same time.
- */
-function compareByChange(one: TaskSummary, other: TaskSummary): number {
-  return timeOf(other) - timeOf(one) || (one.id < other.id ? 1 : -1);
 }
 
 function timeOf({ lastEvent }: TaskSummary): number {

@@ -28,15 +28,14 @@ export class TaskItems {
   list({ id, history }: Task): readonly TaskItem[] {
     return history.flatMap((message, index) => {
       const known = this.#ofMessages.get(message);
-      const items = known ?? message.parts.map((part, at) => this.#item(part, message.role, `${id}/${index}/${at}`));
-      if (!known) this.#ofMessages.set(message, items);
+      if (known) return known;
+      const items = message.parts.map((part, at) => {
+        const item = this.#ofParts.get(part) ?? { key: `${id}/${index}/${at}`, role: message.role, part };
+        this.#ofParts.set(part, item);
+        return item;
+      });
+      this.#ofMessages.set(message, items);
       return items;
     });
-  }
-
-  #item(part: Part, role: Role, key: string): TaskItem {
-    const item = this.#ofParts.get(part) ?? { key, role, part };
-    this.#ofParts.set(part, item);
-    return item;
   }
 }

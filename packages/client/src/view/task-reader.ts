@@ -10,13 +10,14 @@ import {
   type Task,
   type TaskEvent,
 } from "@devtool/schema";
+import { abortable } from "../abortable.ts";
 import { assertEncodable } from "../assert-encodable.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { exchangeLog, taskLog } from "../follow.ts";
 import { callWithRetry, type ResumableLog, type ResumeOptions, readWithResume } from "../resume.ts";
 import { ExchangeEnds } from "./exchange-ends.ts";
 import { recordedMessage } from "./recorded-message.ts";
-import { abortable, WakeUp } from "./wait.ts";
+import { WakeUp } from "./wake-up.ts";
 
 /**
  * Time in milliseconds after which a new stream that has not failed counts as connected, even if the
@@ -113,7 +114,14 @@ export class TaskReader {
    */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      if (this.#next) this.#goOnWith(this.#next.taskId, this.#next.ended);
+      if (this.#next) {
+        const { taskId, ended } = this.#next;
+        this.#next = undefined;
+        this.#position = { taskId, sequence: 0n };
+        this.#isAtEnd = false;
+        this.#ends.restart();
+        void this.#ends.after(0n).then(ended);
+      }
       const sending = this.#outbox.shift();
       if (sending) await this.#exchange(sending, signal);
       else if (this.#position && !this.#isAtEnd) await this.#readOn(this.#position, signal);
@@ -150,8 +158,13 @@ export class TaskReader {
     const immediate = create(SendMessageRequestSchema, { ...request, returnImmediately: true });
     const send = (limit: AbortSignal) => this.#client.tasks.sendMessage(immediate, { signal: limit });
     const { task } = await callWithRetry(send, this.#options, signal);
-    // In A2A 1.0, a message to a task that has ended meanwhile starts another.
-    if (task && task.id !== "" && task.id !== request.taskId) return this.#follow(task.id, signal);
+    // In A2A 1.0, a message to a task that has ended meanwhile starts another, which is read on then.
+    if (task && task.id !== "" && task.id !== request.taskId) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#next = { taskId: task.id, ended: resolve };
+      this.#wakeUp.wake();
+      return abortable(promise, signal);
+    }
     // The answer may be newer than what was read here, or older.
     const accepted = task && task.sequence > sequence ? task.sequence : sequence;
     await abortable(this.exchangeEnd(task && isAtRest(task) ? accepted - 1n : accepted), signal);
@@ -162,24 +175,6 @@ export class TaskReader {
    */
   exchangeEnd(after: bigint): Promise<void> {
     return this.#ends.after(after);
-  }
-
-  /**
-   * Makes the reader go on with another task. Resolves at the end of its first exchange.
-   */
-  async #follow(taskId: string, signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#next = { taskId, ended: resolve };
-    this.#wakeUp.wake();
-    await abortable(promise, signal);
-  }
-
-  #goOnWith(taskId: string, ended: () => void): void {
-    this.#next = undefined;
-    this.#position = { taskId, sequence: 0n };
-    this.#isAtEnd = false;
-    this.#ends.restart();
-    void this.#ends.after(0n).then(ended);
   }
 
   /**
@@ -225,7 +220,12 @@ export class TaskReader {
    */
   #observe(log: ResumableLog): ResumableLog {
     const { onLost } = this.#handlers;
-    const advance = (event: TaskEvent): void => this.#advance(event);
+    // Moves the position to an event that follows it.
+    const advance = ({ taskId, sequence }: TaskEvent): void => {
+      const isOther = this.#position?.taskId !== taskId;
+      if (isOther) this.#ends.restart();
+      if (isOther || sequence === (this.#position?.sequence ?? 0n) + 1n) this.#position = { taskId, sequence };
+    };
     return {
       ...log,
       open: async function* (last, signal) {
@@ -242,15 +242,6 @@ export class TaskReader {
         }
       },
     };
-  }
-
-  /**
-   * Moves the position to an event that follows it.
-   */
-  #advance({ taskId, sequence }: TaskEvent): void {
-    const isOther = this.#position?.taskId !== taskId;
-    if (isOther) this.#ends.restart();
-    if (isOther || sequence === (this.#position?.sequence ?? 0n) + 1n) this.#position = { taskId, sequence };
   }
 
   #pass(event: TaskEvent): void {

@@ -7,7 +7,7 @@ import { type TaskItem, TaskItems } from "./task-items.ts";
 import { TaskQuestions } from "./task-questions.ts";
 
 /**
- * What a view shows at one moment. Neither it nor anything in it changes.
+ * What a view shows at one moment. It is never changed, and neither is anything in it.
  */
 export interface TaskSnapshot {
   /**
@@ -42,7 +42,7 @@ export interface TaskSnapshot {
    */
   readonly lost: ConnectError | undefined;
   /**
-   * Why reading ended before its time: an error that a retry cannot fix, such as `Code.NotFound`.
+   * Why reading ended early: an error that a retry cannot fix, such as `Code.NotFound`.
    * Undefined while the view reads.
    */
   readonly error: ConnectError | undefined;

@@ -1,6 +1,7 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { isTerminal, OPTION_MODIFY_ARGUMENTS, type Part, PartSchema } from "@devtool/schema";
+import { abortable } from "../abortable.ts";
 import { type AskedToolCall, confirmationPart, modifiedArgumentsPart } from "../confirmation.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
 import type { ResumeOptions } from "../resume.ts";
@@ -9,7 +10,6 @@ import { type Schedule, scheduleFrame } from "./schedule.ts";
 import { type MessageContent, type SendOptions, sendRequest } from "./send-request.ts";
 import { isAtRest, TaskReader } from "./task-reader.ts";
 import { SnapshotFold, type TaskSnapshot } from "./task-snapshot.ts";
-import { abortable } from "./wait.ts";
 
 /**
  * Options of `createTaskView`. A view tries to reconnect without end, unless `maxAttempts` is set.
@@ -36,7 +36,7 @@ export interface TaskViewOptions extends Omit<ResumeOptions, "onLost">, SendOpti
  */
 export interface TaskView {
   /**
-   * Calls a function after each change of the snapshot. Returns the function that ends that.
+   * Calls a function after each change of the snapshot. Returns a function that unsubscribes it.
    */
   subscribe(listener: () => void): () => void;
   /**
@@ -44,8 +44,8 @@ export interface TaskView {
    */
   snapshot(): TaskSnapshot;
   /**
-   * Reads the task, also what other clients make of it, until the signal aborts. A lost connection
-   * is restored, and the log is read on after the last event.
+   * Reads the task, including the changes that other clients make, until the signal aborts. A lost
+   * connection is restored, and the log is read on after the last event.
    *
    * A task that has ended is read on with the next message that this view sends, or when `follow`
    * is called again. Resolves when the signal aborts. Rejects with errors that a retry cannot fix.
@@ -77,7 +77,7 @@ export interface TaskView {
 }
 
 /**
- * What an answer says beside its option.
+ * The content of an answer beside its option.
  */
 export interface AnswerChanges {
   /**

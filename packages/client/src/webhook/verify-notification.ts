@@ -144,7 +144,10 @@ export async function verifyNotification(request: NotificationRequest, options: 
   if (Math.abs(ageS) > TOLERANCE_S) {
     throw new NotificationError(`the notification is ${Math.round(ageS)} seconds old: limit is ${TOLERANCE_S}`);
   }
-  const { taskId, sequence, eventId } = readEvent(claims);
+  const { taskId, seq, jti: eventId } = claims;
+  const isEvent = typeof taskId === "string" && typeof seq === "string" && /^[1-9]\d{0,18}$/.test(seq);
+  if (!isEvent || eventId === undefined) throw new NotificationError("the signature does not name an event");
+  const sequence = BigInt(seq);
   const digest = await crypto.subtle.digest("SHA-256", Uint8Array.from(bytes));
   if (claims.bodySha256 !== base64url.encode(new Uint8Array(digest))) {
     throw new NotificationError("the body is not what was signed");
@@ -185,13 +188,6 @@ async function verifySignature(jws: string, { keys, audience, issuer, now }: Ver
     if (reason instanceof errors.JWKSTimeout || reason.code === "ERR_JOSE_GENERIC") throw reason;
     throw new NotificationError(`the signature is not valid: ${reason.message}`, { cause: reason });
   }
-}
-
-function readEvent({ taskId, seq, jti }: JWTPayload): Pick<Notification, "taskId" | "sequence" | "eventId"> {
-  if (typeof taskId !== "string" || typeof seq !== "string" || !/^[1-9]\d{0,18}$/.test(seq) || jti === undefined) {
-    throw new NotificationError("the signature does not name an event");
-  }
-  return { taskId, sequence: BigInt(seq), eventId: jti };
 }
 
 /**
