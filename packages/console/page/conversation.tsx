@@ -7,6 +7,7 @@ import { Approval } from "./approval.tsx";
 import { Artifacts } from "./artifacts.tsx";
 import type { ConsoleClient } from "./console-client.ts";
 import { Item } from "./item.tsx";
+import { usePaced } from "./paced.ts";
 import { Plan } from "./plan.tsx";
 import { Queue } from "./queue.tsx";
 import { questionKey, useSettled } from "./settled.ts";
@@ -19,14 +20,16 @@ export interface ConversationProps {
 
 /** What was said and done, the questions that wait, and what is still on its way. It stays at its end unless the user scrolls up. */
 export function Conversation({ client, task: handle }: ConversationProps): ReactNode {
-  const { task, items, questions, plan, notice, unsent, answer } = handle;
+  const { task, questions, plan, notice, unsent, answer } = handle;
+  const { items, isBehind } = usePaced(handle.items);
   const { scrollRef, contentRef, isAtBottom, scrollToBottom } = useStickToBottom({
     initial: "instant",
     resize: "instant",
   });
   // An artifact that is the plan is shown as one.
   const made = plan.length > 0 ? task.artifacts.filter(({ name }) => name !== "Plan") : task.artifacts;
-  const isSettled = useSettled(questions);
+  // What is still added above a question moves it.
+  const isSettled = useSettled(isBehind ? [] : questions) && !isBehind;
   return (
     <div className="conversation">
       <div
@@ -36,7 +39,7 @@ export function Conversation({ client, task: handle }: ConversationProps): React
         tabIndex={0}
         role="log"
         aria-label={words.conversation}
-        aria-busy={task.state === TaskState.WORKING}
+        aria-busy={isBehind || task.state === TaskState.WORKING}
       >
         <div className="column" ref={contentRef}>
           <MessageList items={items} renderItem={renderItem} />
