@@ -1,6 +1,6 @@
 import { toJson } from "@bufbuild/protobuf";
 import type { McpPrompt, McpServerStatus, McpSession, OpenMcp, Tool } from "@devtool/coding-agent/tool";
-import { type McpServer, McpServerSchema } from "@devtool/schema";
+import { McpServerSchema } from "@devtool/schema";
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { McpServers, type McpServersOptions } from "./mcp-servers.ts";
 
@@ -47,7 +47,7 @@ export class McpPool implements OpenMcp {
 
   /** Returns the servers of a session; undefined when it has none. Throws a `DevtoolError` for settings that cannot be used. */
   async get({ principal, workspacePath, clientServers: brought }: McpSession): Promise<McpServers | undefined> {
-    const { servers } = this.#options;
+    const { clientFetch, servers, ...options } = this.#options;
     const names = new Set(servers.map(({ name }) => name));
     const clientServers = brought.filter(({ name }) => !names.has(name));
     if (servers.length + clientServers.length === 0) return undefined;
@@ -56,7 +56,15 @@ export class McpPool implements OpenMcp {
       workspacePath,
       clientServers.map((server) => toJson(McpServerSchema, server)),
     ]);
-    const found = this.#sets.get(key) ?? this.#create(clientServers, workspacePath);
+    const found =
+      this.#sets.get(key) ??
+      new McpServers({
+        ...options,
+        servers: [...servers, ...clientServers],
+        workspacePath,
+        originOf: (server) => (clientServers.includes(server) ? "client" : "operator"),
+        fetchFor: (server) => (clientServers.includes(server) ? clientFetch : globalThis.fetch),
+      });
     // Moves the set to the end: the order of the map is the order of last use.
     this.#sets.delete(key);
     this.#sets.set(key, found);
@@ -72,16 +80,5 @@ export class McpPool implements OpenMcp {
     const sets = [...this.#sets.values()];
     this.#sets.clear();
     await Promise.allSettled(sets.map((set) => set[Symbol.asyncDispose]()));
-  }
-
-  #create(clientServers: readonly McpServer[], workspacePath: string): McpServers {
-    const { clientFetch, servers, ...options } = this.#options;
-    return new McpServers({
-      ...options,
-      servers: [...servers, ...clientServers],
-      workspacePath,
-      originOf: (server) => (clientServers.includes(server) ? "client" : "operator"),
-      fetchFor: (server) => (clientServers.includes(server) ? clientFetch : globalThis.fetch),
-    });
   }
 }

@@ -66,7 +66,19 @@ export class McpServers implements AsyncDisposable {
     );
     const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES } = this.#options;
     const named = qualifyToolNames(offers.flatMap(({ tools }) => tools));
-    const tools = [...named].map(([qualifiedName, found]) => this.#createTool(qualifiedName, found, maxOutputBytes));
+    const tools = [...named].map(([qualifiedName, { supervisor, connection, definition }]) => {
+      const { server } = supervisor;
+      return createMcpTool({
+        qualifiedName,
+        definition,
+        supervisor,
+        place: this.#describePlace(server),
+        validator: connection.validator,
+        callTimeoutMs: server.callTimeout ? durationMs(server.callTimeout) : DEFAULT_CALL_TIMEOUT_MS,
+        maxOutputBytes,
+        now: this.#options.now,
+      });
+    });
     const resources = offers.flatMap((offer) => offer.resources);
     const read = this.#readResource.bind(this);
     return resources.length === 0 ? tools : [...tools, readMcpResourceTool(resources, read, maxOutputBytes)];
@@ -106,20 +118,6 @@ export class McpServers implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#supervisors.map((supervisor) => supervisor[Symbol.asyncDispose]()));
-  }
-
-  #createTool(qualifiedName: string, { supervisor, connection, definition }: FoundTool, maxOutputBytes: number): Tool {
-    const { server } = supervisor;
-    return createMcpTool({
-      qualifiedName,
-      definition,
-      supervisor,
-      place: this.#describePlace(server),
-      validator: connection.validator,
-      callTimeoutMs: server.callTimeout ? durationMs(server.callTimeout) : DEFAULT_CALL_TIMEOUT_MS,
-      maxOutputBytes,
-      now: this.#options.now,
-    });
   }
 
   #describePlace(server: McpServer): string {

@@ -75,8 +75,15 @@ export class McpSupervisor implements AsyncDisposable {
 
   async #open(): Promise<McpConnection> {
     this.#disposed.signal.throwIfAborted();
-    this.#assertMayTry();
-    const { connectTimeoutMs } = this.#options;
+    const failures = this.#recentFailures();
+    if (failures.length >= MAX_FAILURES)
+      throw this.#unavailable(`it failed ${failures.length} times within 3 minutes: refresh it (${this.#reason})`);
+    const { connectTimeoutMs, now } = this.#options;
+    const last = failures.at(-1);
+    if (last !== undefined && failures.length > 1) {
+      const waitMs = last + FIRST_WAIT_MS * 2 ** (failures.length - 2) - now();
+      if (waitMs > 0) throw this.#unavailable(`it is tried again in ${waitMs} ms (${this.#reason})`);
+    }
     const timeout = AbortSignal.timeout(connectTimeoutMs);
     try {
       const signal = AbortSignal.any([this.#disposed.signal, timeout]);
@@ -109,16 +116,6 @@ export class McpSupervisor implements AsyncDisposable {
     // Once the limit is reached, failures do not expire: only a refresh clears them.
     if (this.#failuresAtMs.length >= MAX_FAILURES) return this.#failuresAtMs;
     return this.#failuresAtMs.filter((atMs) => atMs > windowStart);
-  }
-
-  #assertMayTry(): void {
-    const failures = this.#recentFailures();
-    if (failures.length >= MAX_FAILURES)
-      throw this.#unavailable(`it failed ${failures.length} times within 3 minutes: refresh it (${this.#reason})`);
-    const last = failures.at(-1);
-    if (last === undefined || failures.length === 1) return;
-    const waitMs = last + FIRST_WAIT_MS * 2 ** (failures.length - 2) - this.#options.now();
-    if (waitMs > 0) throw this.#unavailable(`it is tried again in ${waitMs} ms (${this.#reason})`);
   }
 
   #unavailable(why: string): DevtoolError {

@@ -80,32 +80,27 @@ async function chainPage(client: PoolClient): Promise<number> {
     "SELECT id, data FROM audit_pending ORDER BY id LIMIT $1",
     [PAGE],
   );
-  if (rows.length > 0) await putChained(client, rows);
+  if (rows.length > 0) {
+    const end = await client.query<{ number: string; data: unknown }>(
+      "SELECT number::text, data FROM audit ORDER BY audit.number DESC LIMIT 1",
+    );
+    let last = end.rows[0] && decodeAuditRow(end.rows[0]);
+    const numbers: bigint[] = [];
+    const chained: Uint8Array[] = [];
+    for (const { data } of rows) {
+      const next = chainRecord(fromBinary(AuditRecordSchema, data), last);
+      last = next.record;
+      numbers.push(next.record.number);
+      chained.push(next.data);
+    }
+    await client.query(
+      `WITH taken AS (DELETE FROM audit_pending WHERE id = ANY ($1::bigint[]))
+       INSERT INTO audit (number, data) SELECT * FROM unnest($2::bigint[], $3::bytea[])`,
+      [rows.map(({ id }) => id), numbers, chained],
+    );
+  }
   failpoint("devtool:postgres.chain.before");
   await client.query("COMMIT");
   failpoint("devtool:postgres.chain.after");
   return rows.length;
-}
-
-async function putChained(
-  client: PoolClient,
-  rows: readonly { readonly id: string; readonly data: Buffer }[],
-): Promise<void> {
-  const end = await client.query<{ number: string; data: unknown }>(
-    "SELECT number::text, data FROM audit ORDER BY audit.number DESC LIMIT 1",
-  );
-  let last = end.rows[0] && decodeAuditRow(end.rows[0]);
-  const numbers: bigint[] = [];
-  const chained: Uint8Array[] = [];
-  for (const { data } of rows) {
-    const next = chainRecord(fromBinary(AuditRecordSchema, data), last);
-    last = next.record;
-    numbers.push(next.record.number);
-    chained.push(next.data);
-  }
-  await client.query(
-    `WITH taken AS (DELETE FROM audit_pending WHERE id = ANY ($1::bigint[]))
-     INSERT INTO audit (number, data) SELECT * FROM unnest($2::bigint[], $3::bytea[])`,
-    [rows.map(({ id }) => id), numbers, chained],
-  );
 }

@@ -30,6 +30,14 @@ interface SubscriptionRow {
   readonly progress: Buffer;
 }
 
+/** Saves the progress of configs whose task has the fence of the save: one row for each config. */
+const SAVE_PROGRESS = `
+  UPDATE push_config SET active = saved.active, progress = saved.progress, position = saved.position
+  FROM unnest($1::text[], $2::text[], $3::boolean[], $4::bytea[], $5::bigint[], $6::bigint[])
+    AS saved (task_id, config_id, active, progress, position, fence)
+  WHERE push_config.task_id = saved.task_id AND push_config.config_id = saved.config_id
+    AND saved.fence = coalesce((SELECT fence FROM task WHERE id = saved.task_id), 0)`;
+
 /** Keeps push configs beside the tasks. Saves of progress that arrive while others are written share the next statement. */
 export class PostgresPushConfigStore implements PushConfigStore {
   readonly #pool: Pool;
@@ -114,38 +122,26 @@ export class PostgresPushConfigStore implements PushConfigStore {
     while (this.#queue.length > 0) {
       const saves = this.#queue;
       this.#queue = [];
-      await this.#save(saves);
-    }
-    this.#saving = undefined;
-  }
-
-  async #save(saves: readonly Save[]): Promise<void> {
-    // The last progress of each config. A statement must not change a row twice.
-    const last = [
-      ...new Map(saves.map((save) => [JSON.stringify([save.key.taskId, save.key.configId]), save])).values(),
-    ];
-    try {
-      failpoint("devtool:postgres.push-save.before");
-      await this.#query(
-        `UPDATE push_config SET active = saved.active, progress = saved.progress, position = saved.position
-         FROM unnest($1::text[], $2::text[], $3::boolean[], $4::bytea[], $5::bigint[], $6::bigint[])
-           AS saved (task_id, config_id, active, progress, position, fence)
-         WHERE push_config.task_id = saved.task_id AND push_config.config_id = saved.config_id
-           AND saved.fence = coalesce((SELECT fence FROM task WHERE id = saved.task_id), 0)`,
-        [
+      // The last progress of each config. A statement must not change a row twice.
+      const byConfig = new Map(saves.map((save) => [JSON.stringify([save.key.taskId, save.key.configId]), save]));
+      const last = [...byConfig.values()];
+      try {
+        failpoint("devtool:postgres.push-save.before");
+        await this.#query(SAVE_PROGRESS, [
           last.map(({ key }) => keyText(key.taskId)),
           last.map(({ key }) => keyText(key.configId)),
           last.map(({ progress }) => progress.endedReason === ""),
           last.map(({ progress }) => toBinary(PushProgressSchema, progress)),
           last.map(({ progress }) => progress.cursor),
           last.map(({ fence }) => fence),
-        ],
-      );
-      failpoint("devtool:postgres.push-save.after");
-      for (const { committed } of saves) committed.resolve();
-    } catch (reason) {
-      for (const { committed } of saves) committed.reject(reason);
+        ]);
+        failpoint("devtool:postgres.push-save.after");
+        for (const { committed } of saves) committed.resolve();
+      } catch (reason) {
+        for (const { committed } of saves) committed.reject(reason);
+      }
     }
+    this.#saving = undefined;
   }
 
   async #query<R extends Record<string, unknown>>(text: string, values: readonly unknown[]): Promise<readonly R[]> {
