@@ -195,7 +195,7 @@ export class Delivery {
   async #waitForPermit(signal: AbortSignal): Promise<Permit | undefined> {
     const { clock, semaphore } = this.#services;
     const { breaker } = this.#target;
-    this.#waitsSince = this.#progress.failingSince ?? this.#now();
+    this.#waitsSince = this.#progress.failingSince ?? timestampFromMs(clock.now());
     if (breaker.isOpen && !this.#progress.failingSince) await this.#save({ failingSince: this.#waitsSince });
     const { failingSince } = this.#progress;
     const since = failingSince ? timestampMs(failingSince) : clock.now();
@@ -207,7 +207,7 @@ export class Delivery {
   async #fail(reason: string): Promise<void> {
     const { clock, random } = this.#services;
     const failures = this.#progress.failures + 1;
-    const failingSince = this.#progress.failingSince ?? this.#waitsSince ?? this.#now();
+    const failingSince = this.#progress.failingSince ?? this.#waitsSince ?? timestampFromMs(clock.now());
     const leftMs = GIVE_UP_MS - (clock.now() - timestampMs(failingSince));
     if (leftMs <= 0) return this.#end(`${reason}, for a day`);
     const delayMs = Math.min(retryDelayMs(failures, random()), leftMs);
@@ -228,10 +228,6 @@ export class Delivery {
     const progress = create(PushProgressSchema, { cursor: this.#done, ...change });
     await this.#services.configs.saveProgress(this.#key, progress, this.#target.fence);
     this.#progress = progress;
-  }
-
-  #now(): Timestamp {
-    return timestampFromMs(this.#services.clock.now());
   }
 }
 

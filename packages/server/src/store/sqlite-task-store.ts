@@ -185,11 +185,7 @@ export class SqliteTaskStore implements ServerStore {
       this.#lastRecord = lastRecord;
       for (const { committed } of written) committed.resolve();
     } catch (reason) {
-      try {
-        this.#database.exec("ROLLBACK");
-      } catch {
-        // SQLite has rolled back by itself, as it does after some failures.
-      }
+      this.#rollBack();
       for (const { committed } of queue) committed.reject(storeError(reason));
     }
   }
@@ -205,6 +201,14 @@ export class SqliteTaskStore implements ServerStore {
     }
     failpoint("devtool:store.audit.after");
     return last;
+  }
+
+  #rollBack(): void {
+    try {
+      this.#database.exec("ROLLBACK");
+    } catch {
+      // SQLite has rolled back by itself, as it does after some failures.
+    }
   }
 
   /** Writes the events of one append, and returns whether they follow their log. Rejects the append when they do not. */

@@ -34,7 +34,7 @@ export class Semaphore {
   tryAcquire(): Disposable | undefined {
     if (this.isWanted || this.#held >= this.#limit()) return undefined;
     this.#held++;
-    return this.#turn();
+    return { [Symbol.dispose]: () => this.#release() };
   }
 
   /**
@@ -49,7 +49,7 @@ export class Semaphore {
     this.#waiting.push(next);
     try {
       await abortable(next.promise, signal);
-      return this.#turn();
+      return { [Symbol.dispose]: () => this.#release() };
     } catch (reason) {
       const at = this.#waiting.indexOf(next);
       // No longer waiting: the turn was assigned before the signal aborted, and passes on.
@@ -67,10 +67,6 @@ export class Semaphore {
       this.#held++;
       next.resolve();
     }
-  }
-
-  #turn(): Disposable {
-    return { [Symbol.dispose]: () => this.#release() };
   }
 
   #release(): void {

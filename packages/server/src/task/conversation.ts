@@ -32,7 +32,7 @@ export class OpenConversations {
 
   /** Returns the conversation of a task that is being opened: the same object while any of its tasks is open. */
   open(task: ConversationOfTask): Conversation {
-    const key = conversationKey(task);
+    const key = JSON.stringify([task.principal, task.contextId]);
     const open = this.#conversations.get(key) ?? { conversation: new Conversation(), openTasks: 0 };
     open.openTasks++;
     this.#conversations.set(key, open);
@@ -41,12 +41,8 @@ export class OpenConversations {
 
   /** Records that a task was closed. Must be called once for each `open`. */
   close(task: ConversationOfTask): void {
-    const key = conversationKey(task);
+    const key = JSON.stringify([task.principal, task.contextId]);
     const open = this.#conversations.get(key);
     if (open && --open.openTasks === 0) this.#conversations.delete(key);
   }
-}
-
-function conversationKey({ principal, contextId }: ConversationOfTask): string {
-  return JSON.stringify([principal, contextId]);
 }
