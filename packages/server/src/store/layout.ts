@@ -27,11 +27,8 @@ export function migrate(database: DatabaseSync, layout: number): void {
        SELECT principal, context_id, id FROM task ORDER BY time_ms, id`,
     );
   }
-  if (layout >= 1 && layout <= 3) labelTasks(database);
-}
-
-/** Labels all tasks, from their first events. Leaves out a task whose first row is damaged. */
-function labelTasks(database: DatabaseSync): void {
+  if (layout < 1 || layout > 3) return;
+  // Labels all tasks, from their first events. Leaves out a task whose first row is damaged.
   const first = database.prepare("SELECT data FROM event WHERE task_id = ? ORDER BY sequence LIMIT 1");
   const put = database.prepare(PUT_LABEL);
   for (const { id } of database.prepare("SELECT id FROM task").all()) {

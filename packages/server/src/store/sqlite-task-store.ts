@@ -90,27 +90,24 @@ export class SqliteTaskStore implements ServerStore {
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
     let position = after;
     for (;;) {
-      const page = this.#readPage(taskId, position);
-      for (const row of page.rows) {
+      const page: unknown[] = [];
+      let bytes = 0;
+      let isLast = true;
+      for (const { data } of this.#statements.read.iterate(taskId, position)) {
+        page.push(data);
+        bytes += data instanceof Uint8Array ? data.length : 0;
+        isLast = page.length < PAGE && bytes < PAGE_BYTES;
+        if (!isLast) break;
+      }
+      for (const row of page) {
         const events = decodeRow(row).filter(({ sequence }) => sequence > after);
         yield* events;
         position = events.at(-1)?.sequence ?? position;
       }
-      if (page.isLast) return;
+      if (isLast) return;
       // A reader that never waits must still let others run.
       await nextTurn();
     }
-  }
-
-  #readPage(taskId: string, after: bigint): { readonly rows: readonly unknown[]; readonly isLast: boolean } {
-    const rows: unknown[] = [];
-    let bytes = 0;
-    for (const { data } of this.#statements.read.iterate(taskId, after)) {
-      rows.push(data);
-      bytes += data instanceof Uint8Array ? data.length : 0;
-      if (rows.length === PAGE || bytes >= PAGE_BYTES) return { rows, isLast: false };
-    }
-    return { rows, isLast: true };
   }
 
   async list(query: TaskQuery): Promise<TaskPage> {

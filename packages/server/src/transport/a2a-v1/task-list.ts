@@ -34,11 +34,21 @@ export async function listTasks(
   request: ListTasksRequest,
   call: Call,
 ): Promise<ListTasksResponse> {
-  const { pageSize = DEFAULT_PAGE, historyLength } = request;
+  const { pageSize = DEFAULT_PAGE, historyLength = 0, includeArtifacts = false } = request;
   if (pageSize < 1 || pageSize > LARGEST_PAGE) throw invalid("pageSize", String(pageSize), "must be 1 to 100");
   assertHistoryLength(historyLength, "historyLength");
   const { summaries, nextPageToken } = await readPage(handler, { ...request, pageSize }, call);
-  const tasks = await Promise.all(summaries.map((summary) => taskFrom(handler, summary, request, call)));
+  const isFull = historyLength > 0 || includeArtifacts;
+  const tasks = await Promise.all(
+    summaries.map(async ({ id, contextId, lastEvent }): Promise<A2aTask> => {
+      if (isFull) {
+        const task = taskFor(call, await findTask(handler, call, id), historyLength);
+        return includeArtifacts ? task : { ...task, artifacts: [] };
+      }
+      const summary = defined({ id, contextId, state: lastEvent?.state, updateTime: lastEvent?.time });
+      return taskToA2a({ ...emptyTask(), ...summary }, { view: "plain", historyLength: 0 });
+    }),
+  );
   const isWhole = request.pageToken === "" && nextPageToken === "";
   const totalSize = isWhole ? tasks.length : await countTasks(handler, request, call);
   return create(ListTasksResponseSchema, { tasks, nextPageToken, pageSize, totalSize });
@@ -79,19 +89,4 @@ async function countTasks(handler: RequestHandler, request: ListTasksRequest, ca
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
   return total;
-}
-
-/** Returns a task as the request asks for it: whole, or only what its summary says. */
-async function taskFrom(
-  handler: RequestHandler,
-  { id, contextId, lastEvent }: TaskSummary,
-  { historyLength = 0, includeArtifacts = false }: ListTasksRequest,
-  call: Call,
-): Promise<A2aTask> {
-  if (historyLength > 0 || includeArtifacts) {
-    const task = taskFor(call, await findTask(handler, call, id), historyLength);
-    return includeArtifacts ? task : { ...task, artifacts: [] };
-  }
-  const summary = defined({ id, contextId, state: lastEvent?.state, updateTime: lastEvent?.time });
-  return taskToA2a({ ...emptyTask(), ...summary }, { view: "plain", historyLength: 0 });
 }
