@@ -1,7 +1,8 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { toBinary } from "@bufbuild/protobuf";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { chainRecord, decodeAuditRow, failpoint } from "@devtool/server/store";
 import type { Pool, PoolClient } from "pg";
+import { bounded, decodeStored } from "./stored-value.ts";
 
 /** The maximum number of records to read or to chain at a time. */
 const PAGE = 256;
@@ -34,7 +35,7 @@ export class AuditLog {
     for (;;) {
       const { rows } = await this.#pool.query<{ number: string; data: unknown }>({
         name: "read-audit",
-        text: "SELECT number::text, data FROM audit WHERE audit.number > $1 ORDER BY audit.number LIMIT $2",
+        text: `SELECT number::text, ${bounded("data")} AS data FROM audit WHERE audit.number > $1 ORDER BY audit.number LIMIT $2`,
         values: [position, PAGE],
       });
       const records = rows.map(decodeAuditRow);
@@ -76,19 +77,19 @@ async function chainPage(client: PoolClient): Promise<number> {
   await client.query("BEGIN");
   await client.query("SELECT pg_advisory_xact_lock($1)", [CHAIN_LOCK]);
   // A statement of its own after the lock, so that it sees what the holder before has chained.
-  const { rows } = await client.query<{ id: string; data: Buffer }>(
-    "SELECT id, data FROM audit_pending ORDER BY id LIMIT $1",
+  const { rows } = await client.query<{ id: string; data: Buffer | null }>(
+    `SELECT id, ${bounded("data")} AS data FROM audit_pending ORDER BY id LIMIT $1`,
     [PAGE],
   );
   if (rows.length > 0) {
     const end = await client.query<{ number: string; data: unknown }>(
-      "SELECT number::text, data FROM audit ORDER BY audit.number DESC LIMIT 1",
+      `SELECT number::text, ${bounded("data")} AS data FROM audit ORDER BY audit.number DESC LIMIT 1`,
     );
     let last = end.rows[0] && decodeAuditRow(end.rows[0]);
     const numbers: bigint[] = [];
     const chained: Uint8Array[] = [];
     for (const { data } of rows) {
-      const next = chainRecord(fromBinary(AuditRecordSchema, data), last);
+      const next = chainRecord(decodeStored(AuditRecordSchema, data, "audit_pending"), last);
       last = next.record;
       numbers.push(next.record.number);
       chained.push(next.data);

@@ -2,6 +2,7 @@ import { foldTitle } from "@devtool/schema";
 import type { ListPosition, TaskQuery } from "@devtool/server/store";
 import type { QueryConfig } from "pg";
 import { keyText } from "./key-text.ts";
+import { bounded } from "./stored-value.ts";
 
 /**
  * Creates the statement that reads the last rows of the tasks that a query selects, the latest first, and one more than its limit.
@@ -27,7 +28,8 @@ export function listStatement(query: TaskQuery, after: ListPosition | undefined)
   const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
   return {
     // Selects the tasks before it joins their events. Otherwise the events of all matching tasks would be read.
-    text: `SELECT event.data, task.title, task.workspace, task.agent FROM
+    text: `SELECT ${bounded("event.data")} AS data, ${bounded("task.title")} AS title,
+        ${bounded("task.workspace")} AS workspace, ${bounded("task.agent")} AS agent FROM
         (SELECT id, sequence, time_ms, title, workspace, agent FROM task LEFT JOIN label ON label.task_id = id
           ${where} ORDER BY time_ms DESC, id DESC LIMIT ${place(query.limit + 1)}) AS task
       JOIN event ON event.task_id = task.id AND event.sequence = task.sequence

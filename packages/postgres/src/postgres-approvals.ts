@@ -1,8 +1,9 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { toBinary } from "@bufbuild/protobuf";
 import { type PolicyFile, PolicyFileSchema } from "@devtool/schema";
 import { type ApprovalStorage, failpoint, type StoredApprovals } from "@devtool/server/store";
 import type { Pool } from "pg";
 import { throwStoreError } from "./postgres-error.ts";
+import { bounded, decodeStored } from "./stored-value.ts";
 
 /** Keeps the approvals of all servers in one row, so that a change counts as a whole and everywhere at once. */
 export class PostgresApprovals implements ApprovalStorage {
@@ -14,13 +15,13 @@ export class PostgresApprovals implements ApprovalStorage {
 
   async read(): Promise<StoredApprovals> {
     const { rows } = await this.#pool
-      .query<{ version: string; data: Buffer }>({
+      .query<{ version: string; data: Buffer | null }>({
         name: "approvals",
-        text: "SELECT version, data FROM saved_approvals",
+        text: `SELECT version, ${bounded("data")} AS data FROM saved_approvals`,
       })
       .catch(throwStoreError);
     const [{ version = "0", data = Buffer.alloc(0) } = {}] = rows;
-    return { file: fromBinary(PolicyFileSchema, data), version };
+    return { file: decodeStored(PolicyFileSchema, data, "saved_approvals"), version };
   }
 
   async replace(file: PolicyFile, version: string): Promise<boolean> {

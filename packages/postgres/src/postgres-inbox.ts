@@ -1,4 +1,4 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { InboxRefusalSchema, type InboxRequest, InboxRequestSchema } from "@devtool/schema";
 import { failpoint, type InboxEntry, type InboxReply, type TaskInbox } from "@devtool/server/store";
 import type { Pool } from "pg";
@@ -6,6 +6,7 @@ import { idOfKey, keyText } from "./key-text.ts";
 import type { PostgresChanges } from "./postgres-changes.ts";
 import { storeError } from "./postgres-error.ts";
 import type { PostgresLeases } from "./postgres-leases.ts";
+import { bounded } from "./stored-value.ts";
 
 /** The columns of an entry with a reply. */
 interface ReplyRow {
@@ -44,11 +45,12 @@ export class PostgresInbox implements TaskInbox {
 
   async takeReply(entry: bigint): Promise<InboxReply | undefined> {
     const [row] = await this.#query<ReplyRow>(
-      "DELETE FROM inbox WHERE id = $1 AND answered_at IS NOT NULL RETURNING sequence, refusal",
+      `DELETE FROM inbox WHERE id = $1 AND answered_at IS NOT NULL RETURNING sequence, ${bounded("refusal")} AS refusal`,
       [entry],
     );
-    if (row?.refusal) return { case: "refused", refusal: fromBinary(InboxRefusalSchema, row.refusal) };
-    return row && { case: "taken", sequence: BigInt(row.sequence ?? 0) };
+    if (!row) return undefined;
+    if (row.sequence !== null) return { case: "taken", sequence: BigInt(row.sequence) };
+    return { case: "refused", refusal: fromBinary(InboxRefusalSchema, row.refusal ?? new Uint8Array()) };
   }
 
   async waiting(): Promise<readonly string[]> {
@@ -61,11 +63,11 @@ export class PostgresInbox implements TaskInbox {
   }
 
   async next(taskId: string): Promise<InboxEntry | undefined> {
-    const [row] = await this.#query<{ id: string; request: Buffer }>(
-      "SELECT id, request FROM inbox WHERE task_id = $1 AND answered_at IS NULL ORDER BY id LIMIT 1",
+    const [row] = await this.#query<{ id: string; request: Buffer | null }>(
+      `SELECT id, ${bounded("request")} AS request FROM inbox WHERE task_id = $1 AND answered_at IS NULL ORDER BY id LIMIT 1`,
       [keyText(taskId)],
     );
-    return row && { id: BigInt(row.id), request: fromBinary(InboxRequestSchema, row.request) };
+    return row && { id: BigInt(row.id), request: decodeRequest(row.request) };
   }
 
   async reply(taskId: string, entry: bigint, fence: bigint, reply: InboxReply): Promise<boolean> {
@@ -97,5 +99,14 @@ export class PostgresInbox implements TaskInbox {
     } catch (reason) {
       throw storeError(reason);
     }
+  }
+}
+
+/** Returns a request; an empty one, which is refused, for a row that no server wrote: it must not stop those behind it. */
+function decodeRequest(data: Uint8Array | null): InboxRequest {
+  try {
+    return fromBinary(InboxRequestSchema, data ?? new Uint8Array());
+  } catch {
+    return create(InboxRequestSchema);
   }
 }

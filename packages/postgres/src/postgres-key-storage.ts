@@ -1,8 +1,9 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { toBinary } from "@bufbuild/protobuf";
 import { type SigningKeyFile, SigningKeyFileSchema } from "@devtool/schema";
 import type { KeyStorage, StoredKeys } from "@devtool/server/store";
 import type { Pool } from "pg";
 import { throwStoreError } from "./postgres-error.ts";
+import { bounded, decodeStored } from "./stored-value.ts";
 
 /** Keeps the keys of all servers in one row. */
 export class PostgresKeyStorage implements KeyStorage {
@@ -14,10 +15,10 @@ export class PostgresKeyStorage implements KeyStorage {
 
   async read(): Promise<StoredKeys> {
     const { rows } = await this.#pool
-      .query<{ version: string; data: Buffer }>("SELECT version, data FROM signing_key")
+      .query<{ version: string; data: Buffer | null }>(`SELECT version, ${bounded("data")} AS data FROM signing_key`)
       .catch(throwStoreError);
     const [{ version = "0", data = Buffer.alloc(0) } = {}] = rows;
-    return { keys: fromBinary(SigningKeyFileSchema, data), version: BigInt(version) };
+    return { keys: decodeStored(SigningKeyFileSchema, data, "signing_key"), version: BigInt(version) };
   }
 
   async replace(keys: SigningKeyFile, version: bigint): Promise<boolean> {

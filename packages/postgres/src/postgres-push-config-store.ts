@@ -1,4 +1,4 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { type PushProgress, PushProgressSchema, type PushSubscription, PushSubscriptionSchema } from "@devtool/schema";
 import {
   failpoint,
@@ -9,11 +9,15 @@ import {
   tooManyConfigs,
 } from "@devtool/server/store";
 import type { Pool, PoolClient } from "pg";
-import { keyText } from "./key-text.ts";
+import { idOfKey, keyText } from "./key-text.ts";
 import { storeError, throwStoreError } from "./postgres-error.ts";
+import { bounded, decodeStored } from "./stored-value.ts";
 
 /** The number of rows to read at a time. */
 const PAGE = 256;
+
+/** The columns of a `SubscriptionRow`. */
+const COLUMNS = `${bounded("subscription")} AS subscription, ${bounded("progress")} AS progress`;
 
 /** Progress that waits for the next commit. */
 interface Save {
@@ -26,8 +30,8 @@ interface Save {
 /** A row with a subscription and its progress. */
 interface SubscriptionRow {
   readonly [column: string]: unknown;
-  readonly subscription: Buffer;
-  readonly progress: Buffer;
+  readonly subscription: Buffer | null;
+  readonly progress: Buffer | null;
 }
 
 /** Saves the progress of configs whose task has the fence of the save: one row for each config. */
@@ -67,7 +71,7 @@ export class PostgresPushConfigStore implements PushConfigStore {
 
   async get({ taskId, configId }: PushConfigKey): Promise<PushSubscription | undefined> {
     const rows = await this.#query<SubscriptionRow>(
-      "SELECT subscription, progress FROM push_config WHERE task_id = $1 AND config_id = $2",
+      `SELECT ${COLUMNS} FROM push_config WHERE task_id = $1 AND config_id = $2`,
       [keyText(taskId), keyText(configId)],
     );
     return rows[0] && decodeSubscription(rows[0]);
@@ -75,7 +79,7 @@ export class PostgresPushConfigStore implements PushConfigStore {
 
   async list(taskId: string): Promise<readonly PushSubscription[]> {
     const rows = await this.#query<SubscriptionRow>(
-      "SELECT subscription, progress FROM push_config WHERE task_id = $1 ORDER BY id",
+      `SELECT ${COLUMNS} FROM push_config WHERE task_id = $1 ORDER BY id`,
       [keyText(taskId)],
     );
     return rows.map(decodeSubscription);
@@ -84,12 +88,12 @@ export class PostgresPushConfigStore implements PushConfigStore {
   async *activeTasks(): AsyncIterable<string> {
     let last = "";
     for (;;) {
-      const rows = await this.#query<{ task_id: string; subscription: Buffer }>(
-        `SELECT DISTINCT ON (task_id) task_id, subscription FROM push_config
+      const rows = await this.#query<{ task_id: string }>(
+        `SELECT DISTINCT task_id FROM push_config
          WHERE active AND task_id > $1 ORDER BY task_id LIMIT $2`,
         [last, PAGE],
       );
-      for (const { subscription } of rows) yield fromBinary(PushSubscriptionSchema, subscription).config?.taskId ?? "";
+      for (const { task_id } of rows) yield idOfKey(task_id);
       if (rows.length < PAGE) return;
       last = rows.at(-1)?.task_id ?? last;
     }
@@ -157,14 +161,14 @@ async function putSubscription(client: PoolClient, subscription: PushSubscriptio
   const { taskId, configId } = pushConfigKey(subscription);
   // One server at a time adds to a task, so that none exceeds the maximum.
   await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [keyText(taskId)]);
-  const { rows } = await client.query<{ config_id: string; progress: Buffer }>(
-    "SELECT config_id, progress FROM push_config WHERE task_id = $1",
+  const { rows } = await client.query<{ config_id: string; progress: Buffer | null }>(
+    `SELECT config_id, ${bounded("progress")} AS progress FROM push_config WHERE task_id = $1`,
     [keyText(taskId)],
   );
   const before = rows.find((row) => row.config_id === keyText(configId));
   if (!before && rows.length >= MAX_PUSH_CONFIGS) throw tooManyConfigs();
   const { progress: given = create(PushProgressSchema), ...kept } = subscription;
-  const cursor = before && fromBinary(PushProgressSchema, before.progress).cursor;
+  const cursor = before && decodeStored(PushProgressSchema, before.progress, "push_config").cursor;
   const progress = cursor === undefined ? given : create(PushProgressSchema, { cursor });
   await client.query(
     `INSERT INTO push_config (task_id, config_id, active, subscription, progress, position)
@@ -184,5 +188,8 @@ async function putSubscription(client: PoolClient, subscription: PushSubscriptio
 }
 
 function decodeSubscription({ subscription, progress }: SubscriptionRow): PushSubscription {
-  return { ...fromBinary(PushSubscriptionSchema, subscription), progress: fromBinary(PushProgressSchema, progress) };
+  return {
+    ...decodeStored(PushSubscriptionSchema, subscription, "push_config"),
+    progress: decodeStored(PushProgressSchema, progress, "push_config"),
+  };
 }

@@ -27,6 +27,7 @@ import { PostgresInbox } from "./postgres-inbox.ts";
 import { PostgresKeyStorage } from "./postgres-key-storage.ts";
 import { PostgresLeases } from "./postgres-leases.ts";
 import { PostgresPushConfigStore } from "./postgres-push-config-store.ts";
+import { bounded } from "./stored-value.ts";
 
 /** The maximum number of rows to read at a time. */
 const PAGE = 64;
@@ -36,7 +37,7 @@ const PAGE_BYTES = 256 * 1024;
 
 /** Reads a page of rows after a sequence. Each row says how many rows were found, `PAGE` at most, before the page was cut by size. */
 const READ_EVENTS = `
-  SELECT data, found FROM (
+  SELECT ${bounded("data")} AS data, found FROM (
     SELECT data, sequence, count(*) OVER ()::integer AS found,
       sum(octet_length(data)) OVER (ORDER BY sequence) - octet_length(data) AS bytes_before
     FROM (
@@ -142,7 +143,7 @@ export class PostgresStore implements ServerStore {
   async findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined> {
     const { rows } = await this.#query<{ data: unknown }>({
       name: "find-latest",
-      text: `SELECT event.data FROM context JOIN task ON task.id = context.task_id
+      text: `SELECT ${bounded("event.data")} AS data FROM context JOIN task ON task.id = context.task_id
         JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
         WHERE context.principal = $1 AND context.id = $2`,
       values: [keyText(principal), keyText(contextId)],
@@ -153,7 +154,7 @@ export class PostgresStore implements ServerStore {
   async findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined> {
     const { rows } = await this.#query<{ data: unknown; sequence: string }>({
       name: "find-message",
-      text: `SELECT event.data, message.sequence FROM message
+      text: `SELECT ${bounded("event.data")} AS data, message.sequence FROM message
         JOIN event ON event.task_id = message.task_id AND event.sequence >= message.sequence
         WHERE message.principal = $1 AND message.message_id = $2 ORDER BY event.sequence LIMIT 1`,
       values: [keyText(principal), keyText(messageId)],

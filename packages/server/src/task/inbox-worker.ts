@@ -1,4 +1,4 @@
-import { TaskState } from "@devtool/schema";
+import { assertJsonEncodable, MessageSchema, TaskState } from "@devtool/schema";
 import { invalid } from "../errors.ts";
 import type { InboxEntry, TaskInbox } from "../store/task-inbox.ts";
 import { refusalOf } from "./ask-owner.ts";
@@ -108,6 +108,7 @@ async function applyRequest(
         sessionSettings,
       } = request.value;
       if (!message) throw invalid("message", "", "is missing");
+      assertJsonEncodable(MessageSchema, message);
       const approvalMode = sessionSettings?.approvalMode || undefined;
       await session.accept({ message, activateExtension, delivery, clientLabel, approvalMode, entry: id });
       return true;
