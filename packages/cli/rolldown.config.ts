@@ -16,7 +16,10 @@ export default defineConfig({
   resolve: {
     // `import` and `require` are added as each is used.
     conditionNames: ["@devtool/source", "node", "default"],
-    alias: { standardwebhooks: join(import.meta.dirname, "no-webhooks.ts") },
+    alias: {
+      "node:http": join(import.meta.dirname, "node-http.ts"),
+      standardwebhooks: join(import.meta.dirname, "no-webhooks.ts"),
+    },
   },
   output: {
     dir: "dist",

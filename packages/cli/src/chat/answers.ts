@@ -4,7 +4,7 @@ import type { Approver } from "../approval.ts";
 import type { Choice } from "../choice.ts";
 import { type LineStyle, visible } from "../render/style.ts";
 import type { ChatTasks } from "./chat-tasks.ts";
-import { clipped } from "./entry.ts";
+import { wrapLine } from "./entry.ts";
 import { menuLines } from "./question.ts";
 
 /** How questions are answered. */
@@ -83,7 +83,7 @@ export class Answers {
   #print(asked: readonly string[], choice: Choice, text: string | undefined): void {
     const style = this.#options.means.style();
     const said =
-      text === undefined ? [] : clipped(`  ${style.paint("dim", "in words:")} ${visible(text)}`, style.columns);
+      text === undefined ? [] : wrapLine(`  ${style.paint("dim", "in words:")} ${visible(text)}`, style.columns);
     const lines = choice.key === "" ? [] : menuLines([choice], style);
     this.#options.onLines([...asked, ...lines, ...said]);
   }

@@ -4,13 +4,16 @@ import type { ChatTasks } from "./chat-tasks.ts";
 import { LOCAL_COMMANDS } from "./local-command.ts";
 import { completePath, mentionBefore } from "./mention.ts";
 
+/** The names that the server knows. */
+export type CompletionSource = Pick<ChatTasks, "commands" | "listModels">;
+
 /** Completes what the user types: commands, names of models and modes, and mentioned files. */
 export class ChatCompleter {
-  readonly #tasks: ChatTasks;
+  readonly #tasks: CompletionSource;
   readonly #workspace: string | undefined;
 
   /** @param workspace the workspace on this machine; undefined if it is on another one */
-  constructor(tasks: ChatTasks, workspace: string | undefined) {
+  constructor(tasks: CompletionSource, workspace: string | undefined) {
     this.#tasks = tasks;
     this.#workspace = workspace;
   }

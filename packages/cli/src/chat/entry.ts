@@ -53,7 +53,7 @@ export function entryOf({ key, part, role }: TaskItem, style: LineStyle): Entry 
       return undefined;
     default: {
       const lines = partLines([part]).map((line) => (role === Role.USER ? `  · attached: ${line}` : `  ${line}`));
-      return { key, lines: lines.flatMap((line) => clipped(line, style.columns)) };
+      return { key, lines: lines.flatMap((line) => wrapLine(line, style.columns)) };
     }
   }
 }
@@ -86,7 +86,7 @@ function foldedThought(key: string, text: string, { paint, columns }: LineStyle)
 /** Returns the entry of a call that has ended: its line, and what it gave. */
 export function callEntry(key: string, call: ToolCall, style: LineStyle): Entry {
   const { columns } = style;
-  const first = clipped(toolCallLine(call, style.paint), columns);
+  const first = wrapLine(toolCallLine(call, style.paint), columns);
   const output = outputOf(call, style.paint);
   const lines = [...first, ...frameLines(output, { columns, maxLines: MAX_OUTPUT_LINES })];
   const whole = [...first, ...frameLines(output, { columns, maxLines: Number.POSITIVE_INFINITY })];
@@ -106,7 +106,7 @@ export function runningLines(call: ToolCall, { paint, columns }: LineStyle): str
     output.map((line) => paint("dim", line)),
     { columns, maxLines: Number.POSITIVE_INFINITY },
   );
-  return [...clipped(toolCallLine(call, paint), columns), ...framed.slice(-MAX_OUTPUT_LINES)];
+  return [...wrapLine(toolCallLine(call, paint), columns), ...framed.slice(-MAX_OUTPUT_LINES)];
 }
 
 function outputOf({ result }: ToolCall, paint: Paint): string[] {
@@ -129,8 +129,8 @@ function painted(text: string, paintLine: (line: string) => string): string[] {
   return shown === "" ? [] : shown.split("\n").map(paintLine);
 }
 
-/** Breaks a line of this program, whose continuations are indented. */
-export function clipped(line: string, columns: number): string[] {
+/** Wraps a line at the width of the terminal. The lines that continue it are indented by four more columns. */
+export function wrapLine(line: string, columns: number): string[] {
   const [indent] = /^ */.exec(line) ?? [""];
   const width = Math.max(10, columns - indent.length - 4);
   const pieces = wrapAnsi(line.slice(indent.length), width, { hard: true }).split("\n");
@@ -139,5 +139,5 @@ export function clipped(line: string, columns: number): string[] {
 
 /** Returns an entry of a line of this program itself, such as a notice. */
 export function noticeEntry(key: string, text: string, { paint, columns }: LineStyle): Entry {
-  return { key, lines: clipped(paint("dim", oneLine(text)), columns) };
+  return { key, lines: wrapLine(paint("dim", oneLine(text)), columns) };
 }

@@ -39,7 +39,7 @@ export class InkTerminal {
     this.#terminal.whenDrawn(callback);
   }
 
-  /** Removes what changes from the screen, and clears it. What follows is drawn at its top. */
+  /** Clears the screen. The chat goes on at its top. */
   clear(): void {
     this.#instance.clear();
     this.#terminal.out.write("\u001b[2J\u001b[H");

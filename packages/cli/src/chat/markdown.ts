@@ -13,16 +13,42 @@ export function renderMarkdown(text: string, style: LineStyle): string[][] {
   return tokens.map((token) => blockLines(token, style)).filter((lines) => lines.length > 0);
 }
 
-/**
- * Returns the length of the beginning of a growing Markdown text that further text cannot change any more: all of its blocks but
- * the last one.
- */
-export function settledLength(text: string): number {
+/** The beginning of a growing Markdown text that further text cannot change any more. */
+export interface SettledText {
+  /** Its length in characters. */
+  readonly length: number;
+  /** The fence of the code block in which it ends, and behind which the rest is rendered. Empty: it ends with a block. */
+  readonly fence: string;
+}
+
+/** Maximum number of lines of an unfinished code block that are rendered again with each piece of text. */
+const MAX_OPEN_CODE_LINES = 60;
+
+/** Returns all blocks of a growing text but the last one, and of that one, if it is long code, all but its end. */
+export function settledText(text: string): SettledText {
   const complete = text.slice(0, text.lastIndexOf("\n") + 1);
-  if (complete.includes("\r")) return 0;
+  if (complete.includes("\r")) return { length: 0, fence: "" };
   const tokens = lexer(complete);
   const last = tokens.findLastIndex(({ type }) => type !== "space");
-  return tokens.slice(0, Math.max(last, 0)).reduce((length, { raw }) => length + raw.length, 0);
+  const blocks = tokens.slice(0, Math.max(last, 0)).reduce((length, { raw }) => length + raw.length, 0);
+  const fence = openFence(tokens[last]);
+  if (fence === "" || complete.slice(blocks).split("\n").length <= MAX_OPEN_CODE_LINES)
+    return { length: blocks, fence: "" };
+  // The last line is left, so that there is code behind the fence, and blank lines before it, of which the lexer adds one at the end of code.
+  const code = complete.slice(0, complete.lastIndexOf("\n", complete.length - 2)).trimEnd();
+  const length = complete.indexOf("\n", code.length) + 1;
+  const hasCode = length > complete.indexOf("\n", blocks) + 1;
+  return hasCode ? { length, fence } : { length: blocks, fence: "" };
+}
+
+/** Returns the fence of a code block that is not closed, without the name of its language; empty for any other block. */
+function openFence(token: Token | undefined): string {
+  if (token?.type !== "code") return "";
+  const [, fence = "", marks = ""] = /^( {0,3}(`{3,}|~{3,}))/.exec(token.raw) ?? [];
+  if (fence === "") return "";
+  const [, ...lines] = token.raw.trimEnd().split("\n");
+  const end = /^ {0,3}([`~]+) *$/.exec(lines.at(-1) ?? "")?.[1] ?? "";
+  return end.startsWith(marks) ? "" : fence;
 }
 
 /** Escapes all strings of tokens, whatever they are for: the lexer decodes entities such as `&#27;`. */

@@ -2,7 +2,7 @@ import stringWidth from "string-width";
 import { userMessage } from "../error-text.ts";
 import type { LineStyle } from "../render/style.ts";
 import { type ShownTask, textPart } from "./chat-tasks.ts";
-import { clipped, type Entry, noticeEntry, userLines } from "./entry.ts";
+import { type Entry, noticeEntry, userLines, wrapLine } from "./entry.ts";
 
 /** Dependencies of `Printout`. */
 export interface PrintoutOptions {
@@ -38,7 +38,7 @@ export class Printout {
   /** Prints lines, which are broken to the width of the terminal. */
   tellLines(lines: readonly string[]): void {
     const { columns } = this.#options.style();
-    const fitting = lines.flatMap((line) => (stringWidth(line) > columns ? clipped(line, columns) : [line]));
+    const fitting = lines.flatMap((line) => (stringWidth(line) > columns ? wrapLine(line, columns) : [line]));
     this.#print({ key: this.#nextKey(), lines: fitting });
   }
 

@@ -4,7 +4,7 @@ import { type Choice, choicesFor } from "../choice.ts";
 import type { LineStyle } from "../render/style.ts";
 import { questionLines, toolCallLine } from "../render/tool-call.ts";
 import { diffLines } from "./diff-lines.ts";
-import { clipped } from "./entry.ts";
+import { wrapLine } from "./entry.ts";
 import { frameLines } from "./framed-lines.ts";
 
 /** Declines, and tells the agent why. Not an option of the call. */
@@ -38,16 +38,16 @@ export function wholeQuestion(call: AskedToolCall, style: LineStyle): string[] {
 
 /** Returns the lines of a menu. */
 export function menuLines(choices: readonly Choice[], { paint, columns }: LineStyle): string[] {
-  return choices.flatMap(({ key, label }) => clipped(`  ${paint("heading", `[${key}]`)} ${label}`, columns));
+  return choices.flatMap(({ key, label }) => wrapLine(`  ${paint("heading", `[${key}]`)} ${label}`, columns));
 }
 
 function drawCall(call: AskedToolCall, maxLines: number, style: LineStyle): string[] {
   const { paint, columns } = style;
   const details = call.confirmationRequest?.details;
-  const first = clipped(toolCallLine(call, paint), columns);
+  const first = wrapLine(toolCallLine(call, paint), columns);
   if (details?.case !== "fileEditDetails" || details.value.formattedDiff === undefined) {
     return [...first, ...questionLines(call, paint, { screen: { columns }, maxLines })];
   }
-  const path = clipped(`    ${oneLine(details.value.filePath)}`, columns);
+  const path = wrapLine(`    ${oneLine(details.value.filePath)}`, columns);
   return [...first, ...path, ...frameLines(diffLines(details.value.formattedDiff, paint), { columns, maxLines })];
 }

@@ -2,7 +2,7 @@ import { type LineStyle, visible, visibleName } from "../render/style.ts";
 import type { Chat } from "./chat.ts";
 import { commandHelp } from "./command-help.ts";
 import { layoutDraft } from "./draft.ts";
-import { clipped, type Entry } from "./entry.ts";
+import { type Entry, wrapLine } from "./entry.ts";
 import { type Status, statusLine } from "./status-line.ts";
 
 /** What the chat shows at one moment. Lines are painted, and fit the terminal. */
@@ -111,7 +111,7 @@ function queueLines({ outbox: { texts }, asking, composer, tasks }: Chat, { pain
     asking.call && composer.draft.text !== "" ? [`· kept for your next message: ${composer.draft.text}`] : [];
   const help = asking.call ? [] : commandHelp(composer.draft.text, tasks.commands);
   return [...shown, ...more, ...hint, ...kept, ...completions(composer.candidates), ...help].flatMap((line) =>
-    clipped(oneLineOf(line), columns).map((piece) => paint("dim", piece)),
+    wrapLine(oneLineOf(line), columns).map((piece) => paint("dim", piece)),
   );
 }
 
@@ -133,7 +133,7 @@ function inputOf(chat: Chat, maxLines: number, columns: number, style: LineStyle
   if (composer.search) {
     const { query } = composer.search;
     const line = `search: ${query}`;
-    const found = clipped(paint("dim", oneLineOf(composer.found)), columns).slice(0, 3);
+    const found = wrapLine(paint("dim", oneLineOf(composer.found)), columns).slice(0, 3);
     return { lines: [...found, line], cursor: { row: found.length, column: line.length } };
   }
   if (asking.call && !asking.isInWords)

@@ -42,6 +42,31 @@ describe("what a chat prints of a task", () => {
     }
   });
 
+  it("is a long code block line by line, the same however it was cut, and each line is rendered only some times", () => {
+    for (const fence of ["```", "~~~~"]) {
+      const code = Array.from({ length: 400 }, (_, line) => (line % 3 === 0 ? "" : `let line${line} = \`x\`;`));
+      const whole = ["Before.", "", `${fence}js`, ...code, fence, "", "After."].join("\n");
+      const atOnce = printed(new Scrollback(), ended(TaskState.COMPLETED, text(whole)));
+      for (const size of [11, 40, 900]) {
+        const scrollback = new Scrollback();
+        const lines: string[] = [];
+        let rendered = 0;
+        let pieces = 0;
+        for (let end = size; end < whole.length; end += size) {
+          const snapshot = working(text(whole.slice(0, end)));
+          const settled = printed(scrollback, snapshot);
+          lines.push(...settled);
+          rendered += settled.length + scrollback.live(snapshot, style).length;
+          pieces++;
+        }
+        lines.push(...printed(scrollback, ended(TaskState.COMPLETED, text(whole))));
+        expect(lines).toEqual(atOnce);
+        // A piece renders no more than the lines that are open, and those that it brings.
+        expect(rendered).toBeLessThan(pieces * 70 + 2 * code.length);
+      }
+    }
+  });
+
   it("keeps the order: what follows a running call waits for its end", () => {
     const scrollback = new Scrollback();
     const later = call("b", ToolCallStatus.SUCCEEDED, "second");

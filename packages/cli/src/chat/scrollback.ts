@@ -2,8 +2,8 @@ import type { TaskItem, TaskSnapshot } from "@devtool/client";
 import { isInterrupted, isTerminal, Role, TaskState, type ToolCall } from "@devtool/schema";
 import { indented, type LineStyle, visible } from "../render/style.ts";
 import { partLines } from "../render/transcript.ts";
-import { callEntry, clipped, type Entry, entryOf, isFinished, runningLines, textLines } from "./entry.ts";
-import { settledLength } from "./markdown.ts";
+import { callEntry, type Entry, entryOf, isFinished, runningLines, textLines, wrapLine } from "./entry.ts";
+import { settledText } from "./markdown.ts";
 
 /**
  * Divides a growing task into what is finished, which is printed once, and what is still changing.
@@ -13,6 +13,8 @@ export class Scrollback {
   #items = 0;
   /** The number of characters of the next item, a text, that were printed. */
   #characters = 0;
+  /** The fence of the code block of that text in which they end. Empty: they end with a block. */
+  #fence = "";
   /** The end of a turn that was printed last. */
   #ended = "";
   readonly #artifacts = new Set<string>();
@@ -37,6 +39,7 @@ export class Scrollback {
       if (entry && entry.lines.length > 0) entries.push(entry);
       this.#items++;
       this.#characters = 0;
+      this.#fence = "";
     }
     return isAtRest(snapshot) ? [...entries, ...this.#endOf(snapshot, style)] : entries;
   }
@@ -49,20 +52,33 @@ export class Scrollback {
         return content.value.confirmationRequest ? [] : runningLines(content.value, style);
       }
       if (content.case !== "text" || item.role === Role.USER) return this.#restOf(item, style)?.lines ?? [];
-      const printed = index === 0 ? this.#characters : 0;
-      return textLines(content.value.slice(printed), printed === 0 ? "first" : "later", style);
+      if (index > 0 || this.#characters === 0) return textLines(content.value, "first", style);
+      return textLines(this.#unprinted(content.value), "later", style);
     });
   }
 
-  /** Returns the blocks of a growing text that further text cannot change. */
+  /** Returns what further text cannot change of a growing text. */
   #settled({ key, part }: TaskItem, style: LineStyle): Entry[] {
     if (part.content.case !== "text") return [];
-    const rest = part.content.value.slice(this.#characters);
-    const length = settledLength(rest);
+    const rest = this.#unprinted(part.content.value);
+    const { length, fence } = settledText(rest);
     if (length === 0) return [];
     const lines = textLines(rest.slice(0, length), this.#characters === 0 ? "first" : "later", style);
-    this.#characters += length;
+    // Code goes on without the blank line that follows a block.
+    if (fence !== "") lines.pop();
+    this.#characters += length - this.#opening.length;
+    this.#fence = fence;
     return [{ key: `${key}/${this.#characters}`, lines }];
+  }
+
+  /** Returns what was not printed of a text, as Markdown of its own. */
+  #unprinted(text: string): string {
+    return this.#opening + text.slice(this.#characters);
+  }
+
+  /** The line that opens again the code block in which the printed characters end. */
+  get #opening(): string {
+    return this.#fence === "" ? "" : `${this.#fence}\n`;
   }
 
   #restOf(item: TaskItem, style: LineStyle): Entry | undefined {
@@ -72,7 +88,7 @@ export class Scrollback {
       return callEntry(item.key, withoutDiff(content.value), style);
     }
     if (this.#characters === 0 || content.case !== "text") return entryOf(item, style);
-    return { key: item.key, lines: textLines(content.value.slice(this.#characters), "later", style) };
+    return { key: item.key, lines: textLines(this.#unprinted(content.value), "later", style) };
   }
 
   /** Returns the results and the reason of the end of a turn. */
@@ -84,10 +100,10 @@ export class Scrollback {
     const artifacts = task.artifacts.filter(({ artifactId }) => !this.#artifacts.has(artifactId));
     const lines = artifacts.flatMap(({ artifactId, name, parts }) => {
       this.#artifacts.add(artifactId);
-      const title = clipped(paint("dim", `· artifact: ${indented(name || artifactId)}`), columns);
-      return [...title, ...partLines(parts).flatMap((line) => clipped(`    ${line}`, columns))];
+      const title = wrapLine(paint("dim", `· artifact: ${indented(name || artifactId)}`), columns);
+      return [...title, ...partLines(parts).flatMap((line) => wrapLine(`    ${line}`, columns))];
     });
-    if (reason !== "") lines.push(...clipped(paint(lookOf(task.state), reason), columns));
+    if (reason !== "") lines.push(...wrapLine(paint(lookOf(task.state), reason), columns));
     return lines.length === 0 ? [] : [{ key: ended, lines }];
   }
 }

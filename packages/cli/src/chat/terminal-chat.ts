@@ -17,7 +17,7 @@ import { Chat } from "./chat.ts";
 import { ChatCompleter } from "./chat-completer.ts";
 import { ChatStatus } from "./chat-status.ts";
 import { ChatTasks } from "./chat-tasks.ts";
-import { clipped } from "./entry.ts";
+import { wrapLine } from "./entry.ts";
 import { InkTerminal } from "./ink-terminal.tsx";
 import { type InputHistory, readInputHistory } from "./input-history.ts";
 import { nextMode, runLocal } from "./local-actions.ts";
@@ -103,7 +103,7 @@ class TerminalChat {
     const stop = io.onInterrupt(() => chat.interrupt());
     onNotice((text) => chat.printout.tell(text));
     const { paint, columns } = this.#style;
-    const lines = [headline(connection.address, options), WELCOME].flatMap((line) => clipped(visible(line), columns));
+    const lines = [headline(connection.address, options), WELCOME].flatMap((line) => wrapLine(visible(line), columns));
     chat.printout.tellLines(lines.map((line) => paint("dim", line)));
     for (const problem of problems) chat.printout.tell(problem);
     try {

@@ -18,7 +18,7 @@ describe("a tool call", () => {
       ToolCallStatus.CANCELLED,
     ].map((status) => toolCallLine(call({ status, toolName: "read_file", description: "Read a.ts" }), plain));
     expect(lines).toEqual([
-      "? read_file Read a.ts",
+      "○ read_file Read a.ts (not started)",
       "▸ read_file Read a.ts",
       "✓ read_file Read a.ts",
       "✗ read_file Read a.ts",
@@ -26,9 +26,14 @@ describe("a tool call", () => {
     ]);
   });
 
+  it("begins like a question only when it asks", () => {
+    const asks = { status: ToolCallStatus.PENDING, toolName: "read_file", confirmationRequest: { options: [] } };
+    expect(toolCallLine(call(asks), plain)).toBe("? read_file");
+  });
+
   it("cannot forge another line with its name or description", () => {
     const line = toolCallLine(call({ toolName: "x\r✓ all", description: "\u001b[1A" }), plain);
-    expect(line).toBe("? x\\u{d}✓ all \\u{1b}[1A");
+    expect(line).toBe("○ x\\u{d}✓ all \\u{1b}[1A (not started)");
   });
 
   it("shows what it gave, indented, and says how much more there is", () => {

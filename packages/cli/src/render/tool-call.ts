@@ -7,14 +7,20 @@ const MAX_LINES = 20;
 /** Maximum length of a call's name and description in characters. */
 const MAX_DESCRIPTION_LENGTH = 300;
 
-/** Returns the line that shows the status of a call. */
+/** Returns the line that shows the status of a call. One that begins with `?` belongs to a question. */
 export function toolCallLine(call: ToolCall, paint: Paint): string {
   const name = paint("heading", oneLine(call.toolName, MAX_DESCRIPTION_LENGTH));
-  return `${mark(call.status, paint)} ${name} ${oneLine(call.description ?? "", MAX_DESCRIPTION_LENGTH)}`.trimEnd();
+  const line = `${mark(call, paint)} ${name} ${oneLine(call.description ?? "", MAX_DESCRIPTION_LENGTH)}`.trimEnd();
+  return isWaiting(call) ? `${line} ${paint("dim", "(not started)")}` : line;
 }
 
-function mark(status: ToolCallStatus, paint: Paint): string {
-  switch (status) {
+/** Returns whether a call has not begun, and asks nothing: it stands behind another one. */
+function isWaiting({ status, confirmationRequest }: ToolCall): boolean {
+  return status === ToolCallStatus.PENDING && confirmationRequest === undefined;
+}
+
+function mark(call: ToolCall, paint: Paint): string {
+  switch (call.status) {
     case ToolCallStatus.SUCCEEDED:
       return paint("good", "✓");
     case ToolCallStatus.FAILED:
@@ -24,7 +30,7 @@ function mark(status: ToolCallStatus, paint: Paint): string {
     case ToolCallStatus.EXECUTING:
       return paint("dim", "▸");
     default:
-      return paint("dim", "?");
+      return paint("dim", isWaiting(call) ? "○" : "?");
   }
 }
 

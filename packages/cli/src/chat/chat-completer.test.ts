@@ -1,0 +1,58 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { ListedModelSchema, SlashCommandSchema } from "@devtool/schema";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ChatCompleter, type CompletionSource } from "./chat-completer.ts";
+
+describe("what Tab completes in the chat", () => {
+  let workspace: string;
+
+  beforeAll(() => {
+    workspace = mkdtempSync(join(tmpdir(), "devtool-completer-"));
+    mkdirSync(join(workspace, "notes"));
+    writeFileSync(join(workspace, "nothing.txt"), "");
+    writeFileSync(join(workspace, "two words.txt"), "");
+  });
+  afterAll(() => rmSync(workspace, { recursive: true }));
+
+  it.each([
+    ["the server's commands, with a space before their arguments", "/pl", ["/plan "]],
+    ["those of the terminal beside them", "/re", ["/restore", "/resume "]],
+    ["words of a command", "/plan s", ["/plan show"]],
+    ["names of models", "/model fa", ["/model fast-1", "/model fast-2"]],
+    [
+      "no model whose name would be two words or a control character",
+      "/model ",
+      ["/model fast-1", "/model fast-2", "/model slow"],
+    ],
+    ["approval modes", "/mode pl", ["/mode plan"]],
+    ["mentioned files, wherever they stand", "see @no", ["see @notes/", "see @nothing.txt"]],
+    ["no words of a message", "pl", []],
+    ["no second argument of a command", "/model fast-1 fa", []],
+  ])("is %s", async (_, before, completed) => {
+    expect((await new ChatCompleter(source(), workspace).complete(before)).toSorted()).toEqual(completed);
+  });
+
+  it("is no file where the workspace is on another machine", async () => {
+    expect(await new ChatCompleter(source(), undefined).complete("see @no")).toEqual([]);
+  });
+
+  it("is no model where the agent cannot list them", async () => {
+    const failing = { ...source(), listModels: () => Promise.reject(new Error("the agent is gone")) };
+    expect(await new ChatCompleter(failing, workspace).complete("/model fa")).toEqual([]);
+  });
+});
+
+const COMMANDS: readonly MessageInitShape<typeof SlashCommandSchema>[] = [
+  { name: "plan", subCommands: [{ name: "show" }] },
+  { name: "restore" },
+];
+
+function source(): CompletionSource {
+  const names = ["fast-1", "fast-2", "slow", "two words", "bell\u0007"];
+  const models = names.map((name) => create(ListedModelSchema, { name }));
+  const commands = COMMANDS.map((command) => create(SlashCommandSchema, command));
+  return { commands, listModels: () => Promise.resolve(models) };
+}
