@@ -2,20 +2,19 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { AxeBuilder } from "@axe-core/playwright";
 import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { axeFindings } from "./console/axe.ts";
 import { type ConsolePage, clientOf, openConsole } from "./console/console-page.ts";
 import { CHROMIUM, launch } from "./outer/browser.ts";
 
 const MAX_SCRIPT_BYTES = 220_000;
 const MAX_LATER_BYTES = 30_000;
 const MAX_STYLE_BYTES = 12_000;
-const AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
 describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped without Chromium)", () => {
   let workspace: string;
@@ -202,11 +201,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
       const { page } = opened;
       const found: unknown[] = [];
       const check = async (state: string): Promise<void> => {
-        const { violations } = await new AxeBuilder({ page }).withTags(AXE_TAGS).setLegacyMode().analyze();
-        for (const { id, nodes } of violations)
-          found.push([state, id, nodes.slice(0, 3).map(({ html }) => html.slice(0, 160))]);
-        const wide = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
-        if (wide) found.push([state, "wider than the screen"]);
+        for (const finding of await axeFindings(page)) found.push([state, finding]);
       };
       await page.locator(".row").first().waitFor();
       await check("list");

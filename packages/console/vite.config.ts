@@ -20,9 +20,9 @@ export default defineConfig({
   },
 });
 
-/** The views of `session-details.tsx`, and what they alone use. */
+/** Not the views of `session-details.tsx` and the conformance report, and what they alone use. */
 function isLoadedFirst(path: string): boolean {
-  return !/node_modules\/eventsource-parser\/|\/page\/(session-details|timeline|frame-list|frames|audit-trail|checkpoint-list|workspace-rules|use-answer)\.tsx?$/.test(
+  return !/node_modules\/eventsource-parser\/|\/schema\/src\/(conformance|gen\/devtool\/conformance\/.*)\.ts$|\/page\/(conformance-report|session-details|timeline|frame-list|frames|audit-trail|checkpoint-list|workspace-rules|use-answer)\.tsx?$/.test(
     path,
   );
 }

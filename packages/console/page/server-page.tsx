@@ -4,9 +4,10 @@ import type { BrowserSession } from "@devtool/schema";
 import { type ReactNode, useCallback, useEffect, useState } from "react";
 import { AgentCard } from "./agent-card.tsx";
 import type { ConsoleClient } from "./console-client.ts";
+import { ReportOpener } from "./report-opener.tsx";
 import { language, words } from "./words.ts";
 
-/** The agents of the server, where they may work, and the browsers that are let in. */
+/** The agents of the server, a conformance report, where agents may work, and the browsers that are let in. */
 export function ServerPage({ client }: { readonly client: ConsoleClient }): ReactNode {
   const { agents, workspace, workspaceRoots } = useAgents(client);
   const roots = [...new Set([workspace, ...workspaceRoots])].filter(Boolean);
@@ -25,6 +26,8 @@ export function ServerPage({ client }: { readonly client: ConsoleClient }): Reac
           <p className="facts">{[name, model && `${words.model} ${model}`].filter(Boolean).join(" · ")}</p>
         </article>
       ))}
+      <h2>{words.report}</h2>
+      <ReportOpener />
       <h2>{words.roots}</h2>
       <ul>
         {roots.map((root) => (

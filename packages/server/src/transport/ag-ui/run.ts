@@ -22,11 +22,13 @@ import {
   threadMessagesOf,
 } from "@devtool/schema/ag-ui";
 import { invalid } from "../../errors.ts";
+import { principalOf } from "../../handler/caller.ts";
 import type { Frame } from "../http/answer.ts";
 import { errorEvent } from "./errors.ts";
 import type { AgUiRoutesOptions } from "./options.ts";
 import { readSaying, type Saying } from "./saying.ts";
 import { earlierTasks, findThread } from "./thread.ts";
+import type { ThreadTurns } from "./thread-turns.ts";
 
 /** A run, and what carries it out. */
 export interface RequestedRun extends AgUiRoutesOptions {
@@ -34,6 +36,9 @@ export interface RequestedRun extends AgUiRoutesOptions {
 
   /** The context of all calls that the run makes, so that they count as one stream. */
   readonly context: HandlerContext;
+
+  /** The turns of all runs at these routes. */
+  readonly turns: ThreadTurns;
 }
 
 /**
@@ -54,28 +59,37 @@ export async function* runFrames(run: RequestedRun): AsyncIterable<Frame> {
 }
 
 async function* carryOut(run: RequestedRun): AsyncIterable<Frame> {
-  const { input, handler, context } = run;
-  const props = readForwardedProps(input);
+  const { before, saying, taskId } = await say(run);
+  yield* showThread(run, before, saying);
+  yield* follow(run, taskId === before.id ? before : emptyTask(), taskId, saying);
+}
+
+/** A thread as it was, and what a run has said to it. */
+interface Said {
+  /** The last task of the thread before the run; an empty one for a new thread. */
+  readonly before: Task;
+  readonly saying: Saying;
+  /** The task that takes it. */
+  readonly taskId: string;
+}
+
+/** Says to the thread what the run has to say. */
+async function say({ input, handler, context, turns }: RequestedRun): Promise<Said> {
+  using _turn = await turns.acquire(principalOf(context), input.threadId, context.signal);
   const before = await findThread(handler, input.threadId, context);
-  const saying = readSaying(input, props, before);
+  const saying = readSaying(input, readForwardedProps(input), before);
   switch (saying.case) {
     case "send": {
       const { task } = await handler.tasks.sendMessage(saying.request, context);
-      yield* showThread(run, before, saying);
-      yield* follow(run, task?.id === before.id ? before : emptyTask(), task?.id ?? "", saying);
-      return;
+      return { before, saying, taskId: task?.id ?? "" };
     }
     case "cancel":
       await handler.tasks.cancelTask(create(CancelTaskRequestSchema, { taskId: before.id }), context);
-      yield* showThread(run, before, saying);
-      yield* follow(run, before, before.id, saying);
-      return;
+      return { before, saying, taskId: before.id };
     case "show":
-      yield* showThread(run, before, saying);
-      yield* follow(run, before, before.id, saying);
-      return;
+      return { before, saying, taskId: before.id };
     default:
-      saying satisfies never;
+      return saying satisfies never;
   }
 }
 

@@ -1,0 +1,111 @@
+import { fromJsonString } from "@bufbuild/protobuf";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { visibleText } from "@devtool/schema";
+import { Outcome, type Report, ReportSchema, type RequirementReport } from "@devtool/schema/conformance";
+import type { ReactNode } from "react";
+import { language, words } from "./words.ts";
+
+/** The order in which requirements are listed: what needs attention first. */
+const OUTCOMES: readonly Outcome[] = [
+  Outcome.FAILED,
+  Outcome.PASSED_THOUGH_KNOWN,
+  Outcome.KNOWN_FAILING,
+  Outcome.PASSED,
+  Outcome.SKIPPED,
+];
+
+/** A report of the conformance kit in JSON, requirement by requirement, with what was not met. */
+export function ConformanceReport({ json }: { readonly json: string }): ReactNode {
+  const report = readReport(json);
+  if (!report) return <p role="alert">{words.noReport}</p>;
+  const { agent, agentVersion, subject, suite, binding, kitVersion, time } = report;
+  const facts = [subject, agentVersion, binding, `kit ${kitVersion}`];
+  return (
+    <article className="report" aria-label={words.report}>
+      <h3>{visibleText([agent, suite].filter(Boolean).join(" · "))}</h3>
+      <p className="facts">
+        {visibleText(facts.filter(Boolean).join(" · "))} {time && timestampDate(time).toLocaleString(language)}
+      </p>
+      {OUTCOMES.map((outcome) => (
+        <OutcomeList key={outcome} report={report} outcome={outcome} />
+      ))}
+    </article>
+  );
+}
+
+interface OutcomeListProps {
+  readonly report: Report;
+  readonly outcome: Outcome;
+}
+
+/** The requirements with one outcome. The list is open if they need attention. */
+function OutcomeList({ report, outcome }: OutcomeListProps): ReactNode {
+  const found = report.requirements.filter((requirement) => requirement.outcome === outcome);
+  if (found.length === 0) return null;
+  const isOpen = outcome === Outcome.FAILED || outcome === Outcome.PASSED_THOUGH_KNOWN;
+  return (
+    <details open={isOpen} data-outcome={Outcome[outcome]}>
+      <summary>
+        {found.length} × {outcomeWord(outcome)}
+      </summary>
+      <ul>
+        {found.map((requirement) => (
+          <Requirement key={requirement.id} requirement={requirement} report={report} />
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+interface RequirementProps {
+  readonly requirement: RequirementReport;
+  readonly report: Report;
+}
+
+/** A requirement, where it comes from, and the reasons of the cases that failed it. */
+function Requirement({ requirement: { id, behaviour, source, reason }, report }: RequirementProps): ReactNode {
+  const failing = report.cases.filter(({ failures }) => failures.some(({ requirements }) => requirements.includes(id)));
+  return (
+    <li>
+      <code>{visibleText(id)}</code> {visibleText(behaviour)} <span className="facts">{visibleText(source)}</span>
+      {reason && <p className="facts">{visibleText(reason)}</p>}
+      {failing.map((one) => (
+        <div key={one.id} className="failure">
+          <code>{visibleText(one.id)}</code> <span className="facts">{visibleText(one.reason)}</span>
+          {one.failures.map((failure, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: failures have no other name
+            <p key={index}>{visibleText(failure.reason)}</p>
+          ))}
+        </div>
+      ))}
+    </li>
+  );
+}
+
+/** Reads a report. Returns undefined for what is none, as a file without a suite is. */
+function readReport(json: string): Report | undefined {
+  try {
+    const report = fromJsonString(ReportSchema, json, { ignoreUnknownFields: true });
+    return report.suite === "" ? undefined : report;
+  } catch {
+    return undefined;
+  }
+}
+
+function outcomeWord(outcome: Outcome): string {
+  switch (outcome) {
+    case Outcome.PASSED:
+      return words.outcomes.passed;
+    case Outcome.FAILED:
+      return words.outcomes.failed;
+    case Outcome.KNOWN_FAILING:
+      return words.outcomes.knownFailing;
+    case Outcome.PASSED_THOUGH_KNOWN:
+      return words.outcomes.passedThoughKnown;
+    case Outcome.SKIPPED:
+    case Outcome.UNSPECIFIED:
+      return words.outcomes.skipped;
+    default:
+      return outcome satisfies never;
+  }
+}

@@ -1,0 +1,40 @@
+import { lazy, type ReactNode, Suspense, useState } from "react";
+import { words } from "./words.ts";
+
+const ConformanceReport = lazy(async () => ({
+  default: (await import("./conformance-report.tsx")).ConformanceReport,
+}));
+
+/** Opens a conformance report from a file that is chosen or dropped. The file stays in the browser. */
+export function ReportOpener(): ReactNode {
+  const [json, setJson] = useState("");
+  const open = (file: File | undefined): void => {
+    // A file that cannot be read is shown as what it is: not a report.
+    void file?.text().then(setJson, () => setJson(" "));
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: whoever drops no file uses the field in it
+    <div
+      className="report-opener"
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        open(event.dataTransfer.files[0]);
+      }}
+    >
+      <label>
+        {words.openReport}
+        <input
+          type="file"
+          accept=".json,application/json"
+          onChange={({ currentTarget }) => open(currentTarget.files?.[0])}
+        />
+      </label>
+      {json !== "" && (
+        <Suspense fallback={<p>{words.connecting}</p>}>
+          <ConformanceReport json={json} />
+        </Suspense>
+      )}
+    </div>
+  );
+}
