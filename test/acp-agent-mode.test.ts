@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { textMessage } from "@devtool/client";
 import { ApprovalMode, AuditAction, type Task, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { AcpWorld, type AcpWorldOptions } from "./acp-agent/world.ts";
@@ -64,6 +65,17 @@ describe("the approval mode of a later message, at an ACP agent (SESSION-4)", ()
     const { text: later } = await acp.say("tell", task, { agentOptions });
     expect(JSON.parse(later).session.mode).toBe("plan");
     expect(await modeOf(acp, task, YOLO)).toBe("wild");
+  });
+
+  it("cannot be set for one turn alone, nor can its directory: the message is refused", async () => {
+    await using acp = await world();
+    const message = textMessage("m1", "tell");
+    const sent = acp.client.tasks.sendMessage({
+      message,
+      messageSettings: { turn: { workingDirectory: acp.workspace } },
+    });
+    await expect(sent).rejects.toThrow(/message_settings\.turn cannot be followed: agent "/);
+    expect((await acp.client.tasks.listTasks({})).tasks).toEqual([]);
   });
 
   it("asks the policy by the mode as it is now", async () => {

@@ -8,7 +8,7 @@ import { DEPTH, LEFT_TO_DEEP } from "./depth.ts";
 const PAGE = fileURLToPath(new URL("../docs/codex.md", import.meta.url));
 const [codex, codexAcp] = ["codex", "codex-acp"].map((wanted) => REAL_AGENTS.find(({ name }) => name === wanted));
 const missing = codex?.missing ?? codexAcp?.missing;
-// On a busy machine the artifacts of one way can differ from what the page lists, and the cause is not known yet.
+// One of 28 plays differed in the canceled command, and the cause is not known yet, so CI does not play it.
 const isPlayed = DEPTH === "deep";
 
 const PATCH = "*** Update File: a.txt\n@@\n one\n-two\n+TWO";
@@ -48,6 +48,7 @@ describe("the comparison of both ways to Codex in docs/codex.md", () => {
 
 describe.skipIf(!isPlayed)(`Codex through its app-server and over ACP${LEFT_TO_DEEP}`, () => {
   it("shows a client of the RFC the same, but for what docs/codex.md lists", async () => {
+    if (missing !== undefined) throw new Error(`Codex ${missing}`);
     const programs = {
       codex: codex?.programs.codex ?? "",
       codexAcp: codexAcp?.programs["codex-acp"] ?? "",
