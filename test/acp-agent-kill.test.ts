@@ -9,7 +9,7 @@ import { childrenOf } from "./acp/processes.ts";
 import { RfcClient, type Shown } from "./acp/rfc-client.ts";
 import { readStore } from "./audit/kills.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
-import { roundsOf, variantsOf } from "./depth.ts";
+import { LEFT_TO_CI, roundsOf, variantsOf } from "./depth.ts";
 
 const rounds = roundsOf("DEVTOOL_ACP_KILL_ROUNDS", { quick: 1, ci: 10, deep: 100 });
 const LIMIT_MS = 60_000;
@@ -35,7 +35,7 @@ describe("an ACP agent whose question waits", () => {
     ["the agent and then the server", () => [killAgents, restart]],
     ["the server, twice", () => [restart, restart]],
   ];
-  it.each(variantsOf("kinds of kills", kinds, 2))(
+  it.each(variantsOf("kinds of kills", kinds, 1))(
     "is asked once and runs its call once when kill -9 ends %s",
     async (_, kills) => {
       const asked = await client().begin("say before\njob done.txt\nsay after", AbortSignal.timeout(LIMIT_MS));
@@ -50,7 +50,7 @@ describe("an ACP agent whose question waits", () => {
     },
   );
 
-  it("does not run a call that was declined before kill -9", async () => {
+  it.skipIf(LEFT_TO_CI !== "")(`does not run a call that was declined before kill -9${LEFT_TO_CI}`, async () => {
     const asked = await client().begin("job done.txt\nsay after", AbortSignal.timeout(LIMIT_MS));
     await restart();
     const ended = await answer(asked, "cancel");
@@ -87,15 +87,18 @@ describe("an ACP agent whose question waits", () => {
     expect([again.state, again.questions.length, runs()]).toEqual(["input-required", 1, 1]);
   });
 
-  it("asks again about a call whose answer an agent may have got that was killed with it", async () => {
-    const asked = await client().begin("job done.txt\nsay after", AbortSignal.timeout(LIMIT_MS));
-    for (const pid of childrenOf(server.info.pid)) process.kill(pid, "SIGKILL");
-    let shown = await answer(asked, "proceed_once");
-    let answers = 1;
-    for (; shown.state === "input-required"; answers++) shown = await answer(shown, "proceed_once");
-    expect(answers).toBeLessThanOrEqual(2);
-    expect([shown.state, runs()]).toEqual(["completed", 1]);
-  });
+  it.skipIf(LEFT_TO_CI !== "")(
+    `asks again about a call whose answer an agent may have got that was killed with it${LEFT_TO_CI}`,
+    async () => {
+      const asked = await client().begin("job done.txt\nsay after", AbortSignal.timeout(LIMIT_MS));
+      for (const pid of childrenOf(server.info.pid)) process.kill(pid, "SIGKILL");
+      let shown = await answer(asked, "proceed_once");
+      let answers = 1;
+      for (; shown.state === "input-required"; answers++) shown = await answer(shown, "proceed_once");
+      expect(answers).toBeLessThanOrEqual(2);
+      expect([shown.state, runs()]).toEqual(["completed", 1]);
+    },
+  );
 
   function serve(): Promise<ServerProcess> {
     const { command, args = [] } = fakeAgentCommand("--state", join(base, "sessions"));

@@ -26,7 +26,7 @@ describe("a question of an ACP agent, over each binding of the port", () => {
   });
 
   const bindings = Object.entries(BINDINGS);
-  it.each(variantsOf("bindings", bindings, 2))(
+  it.each(variantsOf("bindings", bindings, 1))(
     "is answered once after kill -9 of the agent and of the server, over %s",
     async (_name, connect) => {
       const conversation = (contextId = ""): Conversation => {

@@ -10,7 +10,7 @@ import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { choose, Editor, type EditorOptions } from "./acp-port/editor.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
-import { variantsOf } from "./depth.ts";
+import { LEFT_TO_CI, variantsOf } from "./depth.ts";
 import { freePort } from "./free-port.ts";
 
 const MAIN = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
@@ -68,23 +68,26 @@ describe("devtool acp", () => {
     expect(errors()).not.toContain("Error");
   });
 
-  it("says on standard error that the server is gone, and goes on when it is back", async () => {
-    const server = await serve();
-    const { editor, says } = start();
-    const session = await editor.open(work);
-    const ended = editor.prompt(session, "text Before.\nwait 600000");
-    await editor.until(() => editor.text === "Before.");
-    await server.kill();
-    await says("is gone: waiting");
-    await serve();
-    // The turn was cut: the task waits for its user, and says so.
-    expect(await ended).toBe("end_turn");
-    expect(editor.text).toContain("Send a message to go on");
-    expect(await editor.prompt(session, "text And on.")).toBe("end_turn");
-    expect(editor.text).toContain("And on.");
-  });
+  it.skipIf(LEFT_TO_CI !== "")(
+    `says on standard error that the server is gone, and goes on when it is back${LEFT_TO_CI}`,
+    async () => {
+      const server = await serve();
+      const { editor, says } = start();
+      const session = await editor.open(work);
+      const ended = editor.prompt(session, "text Before.\nwait 600000");
+      await editor.until(() => editor.text === "Before.");
+      await server.kill();
+      await says("is gone: waiting");
+      await serve();
+      // The turn was cut: the task waits for its user, and says so.
+      expect(await ended).toBe("end_turn");
+      expect(editor.text).toContain("Send a message to go on");
+      expect(await editor.prompt(session, "text And on.")).toBe("end_turn");
+      expect(editor.text).toContain("And on.");
+    },
+  );
 
-  it("takes a question back that another client answered", async () => {
+  it.skipIf(LEFT_TO_CI !== "")(`takes a question back that another client answered${LEFT_TO_CI}`, async () => {
     const { info } = await serve();
     const { editor } = start({ onPermission: (_asked, signal) => untilAborted(signal) });
     const session = await editor.open(work);
@@ -118,29 +121,32 @@ describe("devtool acp", () => {
     },
   );
 
-  it("offers the agents of the running server, or those that it is given", async () => {
-    const module = join(base, "echo.mjs");
-    await writeFile(
-      module,
-      `async function* execute() { yield { case: "text", value: "I am echo." }; }
+  it.skipIf(LEFT_TO_CI !== "")(
+    `offers the agents of the running server, or those that it is given${LEFT_TO_CI}`,
+    async () => {
+      const module = join(base, "echo.mjs");
+      await writeFile(
+        module,
+        `async function* execute() { yield { case: "text", value: "I am echo." }; }
       export const agent = { about: { name: "Echo", description: "Echoes." }, open: () => ({ createExecutor: () => ({ execute }) }) };`,
-    );
-    await serve("--agent", "devtool", "--agent", `echo=${module}`);
-    const { editor } = start();
-    await editor.agent.request("initialize", { protocolVersion: 1 });
-    const { sessionId, configOptions } = await editor.agent.request("session/new", { cwd: work, mcpServers: [] });
-    const options = [{ value: "devtool" }, { value: "echo" }];
-    expect(configOptions).toMatchObject([{ id: "agent", currentValue: "devtool", options }]);
-    await editor.agent.request("session/set_config_option", { sessionId, configId: "agent", value: "echo" });
-    await editor.prompt(sessionId, "text Not played.");
-    expect(editor.text).toBe("I am echo.");
-    const { editor: other } = start({}, "--agent", "echo");
-    await other.agent.request("initialize", { protocolVersion: 1 });
-    const opened = await other.agent.request("session/new", { cwd: work, mcpServers: [] });
-    expect(opened.configOptions).toBeUndefined();
-    await other.prompt(opened.sessionId, "text Not played.");
-    expect(other.text).toBe("I am echo.");
-  });
+      );
+      await serve("--agent", "devtool", "--agent", `echo=${module}`);
+      const { editor } = start();
+      await editor.agent.request("initialize", { protocolVersion: 1 });
+      const { sessionId, configOptions } = await editor.agent.request("session/new", { cwd: work, mcpServers: [] });
+      const options = [{ value: "devtool" }, { value: "echo" }];
+      expect(configOptions).toMatchObject([{ id: "agent", currentValue: "devtool", options }]);
+      await editor.agent.request("session/set_config_option", { sessionId, configId: "agent", value: "echo" });
+      await editor.prompt(sessionId, "text Not played.");
+      expect(editor.text).toBe("I am echo.");
+      const { editor: other } = start({}, "--agent", "echo");
+      await other.agent.request("initialize", { protocolVersion: 1 });
+      const opened = await other.agent.request("session/new", { cwd: work, mcpServers: [] });
+      expect(opened.configOptions).toBeUndefined();
+      await other.prompt(opened.sessionId, "text Not played.");
+      expect(other.text).toBe("I am echo.");
+    },
+  );
 
   it("says which server does not answer", async () => {
     const { editor } = start({}, "--url", "http://127.0.0.1:1");

@@ -29,6 +29,7 @@ import {
 import { createServer, type DevtoolServer } from "@devtool/server";
 import type { PermissionPolicy, PermissionRequest } from "@devtool/server/agent";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { variantsOf } from "./depth.ts";
 
 type Client = DevtoolClient["tasks"];
 
@@ -285,7 +286,7 @@ describe("Codex behind the port", () => {
   });
 
   describe("when the app-server is killed", () => {
-    it.each(["initialize", "account/read", "thread/start", "turn/start"])(
+    it.each(variantsOf("calls of Codex", ["initialize", "account/read", "thread/start", "turn/start"], 2))(
       "at %s, fails the task and says so, and works again with the next message",
       async (method) => {
         await writeFile(join(home, "killed-at"), method);

@@ -8,6 +8,7 @@ import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientOf, openConsole } from "./console/console-page.ts";
+import { variantsOf } from "./depth.ts";
 import { CHROMIUM, launch } from "./outer/browser.ts";
 
 /** Clicks each answer "Allow once" in the moment in which it appears, or has another question, as a hand that was already moving. */
@@ -23,6 +24,15 @@ const HASTY_HAND = `{
   };
   new MutationObserver(click).observe(document.body, { childList: true, subtree: true, characterData: true });
 }`;
+
+/** Markdown that is nested deeper than a parser may recurse. */
+const DEEP_TEXTS = [
+  ">".repeat(19_000),
+  "- ".repeat(9_000),
+  "*_".repeat(9_000),
+  "[".repeat(19_000),
+  "<a>".repeat(6_000),
+];
 
 describe.skipIf(CHROMIUM === undefined)("a question in the console (skipped without Chromium)", () => {
   let workspace: string;
@@ -83,7 +93,7 @@ describe.skipIf(CHROMIUM === undefined)("a question in the console (skipped with
     expect(await read("changed.txt")).toBe("");
   });
 
-  it.each(["en-US", "de-DE"])(
+  it.each(variantsOf("languages", ["en-US", "de-DE"], 1))(
     "says in %s what each answer covers, in the words of the server, and hides no character",
     async (locale) => {
       await using opened = await openConsole(browser, server, { locale });
@@ -99,17 +109,11 @@ describe.skipIf(CHROMIUM === undefined)("a question in the console (skipped with
   );
 
   it("can be answered whatever the agent has written: nothing that is deep or large ends the page", async () => {
-    for (const words of [
-      ">".repeat(19_000),
-      "- ".repeat(9_000),
-      "*_".repeat(9_000),
-      "[".repeat(19_000),
-      "<a>".repeat(6_000),
-    ]) {
+    for (const words of variantsOf("kinds of deep text", DEEP_TEXTS, 1)) {
       await using opened = await openConsole(browser, server);
       const { page } = opened;
       await send(page, `text ${words} word\nwrite deep.txt x`);
-      await page.getByRole("button", { name: "Allow once" }).waitFor({ timeout: 15_000 });
+      await page.getByRole("button", { name: "Allow once" }).waitFor({ timeout: 120_000 });
       expect([words.slice(0, 3), opened.faults()]).toEqual([words.slice(0, 3), []]);
     }
   });

@@ -6,6 +6,7 @@ import { type Agent, type AgentEvent, createServer, type DevtoolServer } from "@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientOf, openConsole } from "./console/console-page.ts";
+import { variantsOf } from "./depth.ts";
 import { CHROMIUM, launch } from "./outer/browser.ts";
 
 /** A picture of one red pixel. */
@@ -71,7 +72,7 @@ describe.skipIf(CHROMIUM === undefined)("what the console shows in Chromium (ski
     await server?.close();
   });
 
-  it.each([1280, 320])(
+  it.each(variantsOf("widths", [320, 1280], 1))(
     "says what to do before there is a session, and before one is chosen, at %i px",
     async (width) => {
       await using empty = await createServer({

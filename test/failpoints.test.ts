@@ -78,7 +78,8 @@ describe("a server that is killed at a failpoint (R3)", () => {
     .filter((_name, index) => chosen !== "" || (index + seed) % ONE_IN === 0);
 
   it(`loses nothing, runs nothing twice and leaves nothing stuck, ${kills} times at each of ${failpoints.length}`, {
-    timeout: failpoints.length * kills * 20_000,
+    // Seconds for each kill, and minutes for the starts of servers on a busy machine.
+    timeout: 300_000 + failpoints.length * kills * 20_000,
   }, async () => {
     const reports = await inLanes(failpoints, (failpoint) => killAt({ failpoint, kills, sabotage: "none" }));
     const total = sumOf(reports);

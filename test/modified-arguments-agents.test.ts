@@ -15,6 +15,7 @@ import type { Agent } from "@devtool/server/agent";
 import { describe, expect, it, vi } from "vitest";
 import { AcpWorld } from "./acp-agent/world.ts";
 import { startServerProcess } from "./crash/server-process.ts";
+import { variantsOf } from "./depth.ts";
 import { clientOf, Ground, lastContents, toldOf } from "./scenarios/ground.ts";
 
 const FIXED = "modified_arguments cannot replace those of tool call";
@@ -110,33 +111,36 @@ describe("changed arguments (TOOL-12) of the coding agent", () => {
     await view.cancel(soon());
   });
 
-  it.each(["Connect", "A2A 1.0"] as const)("survive kill -9, and run once they are approved: %s", async (dialect) => {
-    await using ground = await Ground.prepare();
-    vi.stubEnv("GEMINI_API_KEY", "k").stubEnv("GOOGLE_GEMINI_BASE_URL", ground.fake.url);
-    const place = { data: ground.dataDirectory, workspace: ground.workspace };
-    const first = await startServerProcess(place);
-    const before = createTaskView(clientOf(first.info, dialect));
-    await before.send("run eval echo theirs >>a.txt\ntext Done.", soon());
-    await edit(before, { command: "echo mine >>a.txt" });
-    const asked = before.snapshot().questions[0];
-    await first.kill();
+  it.each(variantsOf("dialects", ["Connect", "A2A 1.0"] as const, 1))(
+    "survive kill -9, and run once they are approved: %s",
+    async (dialect) => {
+      await using ground = await Ground.prepare();
+      vi.stubEnv("GEMINI_API_KEY", "k").stubEnv("GOOGLE_GEMINI_BASE_URL", ground.fake.url);
+      const place = { data: ground.dataDirectory, workspace: ground.workspace };
+      const first = await startServerProcess(place);
+      const before = createTaskView(clientOf(first.info, dialect));
+      await before.send("run eval echo theirs >>a.txt\ntext Done.", soon());
+      await edit(before, { command: "echo mine >>a.txt" });
+      const asked = before.snapshot().questions[0];
+      await first.kill();
 
-    const second = await startServerProcess(place);
-    const after = await reopened(clientOf(second.info, dialect), before);
-    expect(after.snapshot().questions[0]?.inputParameters).toEqual(asked?.inputParameters);
-    // Without a turn that runs, too.
-    await expect(edit(after, { command: 5 })).rejects.toThrow("must be of type string");
-    await edit(after, { command: "echo better >>a.txt" });
-    await second.kill();
+      const second = await startServerProcess(place);
+      const after = await reopened(clientOf(second.info, dialect), before);
+      expect(after.snapshot().questions[0]?.inputParameters).toEqual(asked?.inputParameters);
+      // Without a turn that runs, too.
+      await expect(edit(after, { command: 5 })).rejects.toThrow("must be of type string");
+      await edit(after, { command: "echo better >>a.txt" });
+      await second.kill();
 
-    const third = await startServerProcess(place);
-    const last = await reopened(clientOf(third.info, dialect), before);
-    await last.answer(asked?.toolCallId ?? "", "proceed_once", soon());
-    expect([last.snapshot().task.state, await ground.read("a.txt")]).toEqual([TaskState.COMPLETED, "better\n"]);
-    expect(toldOf(ground.fake)).toMatchObject([{ note: expect.stringContaining("The user changed the arguments") }]);
-    await third.stop();
-    vi.unstubAllEnvs();
-  });
+      const third = await startServerProcess(place);
+      const last = await reopened(clientOf(third.info, dialect), before);
+      await last.answer(asked?.toolCallId ?? "", "proceed_once", soon());
+      expect([last.snapshot().task.state, await ground.read("a.txt")]).toEqual([TaskState.COMPLETED, "better\n"]);
+      expect(toldOf(ground.fake)).toMatchObject([{ note: expect.stringContaining("The user changed the arguments") }]);
+      await third.stop();
+      vi.unstubAllEnvs();
+    },
+  );
 });
 
 function codex(home: string): Agent {

@@ -6,6 +6,7 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LEFT_TO_CI } from "./depth.ts";
 import { bundle, CHROMIUM, launch, type Site, serveFiles } from "./outer/browser.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../examples/react/", import.meta.url));
@@ -36,7 +37,7 @@ describe.skipIf(CHROMIUM === undefined)("React in Chromium (skipped without Chro
     await rm(base, { recursive: true, force: true });
   });
 
-  it("runs the page of the README as it stands", async () => {
+  it.skipIf(LEFT_TO_CI !== "")(`runs the page of the README as it stands${LEFT_TO_CI}`, async () => {
     await using page = await open(readme);
     await page.getByLabel("Message").fill("write readme.txt From the page");
     await page.getByLabel("Message").press("Enter");
@@ -88,7 +89,7 @@ describe.skipIf(CHROMIUM === undefined)("React in Chromium (skipped without Chro
     await page.getByRole("button", { name: /^text Left behind\. \(COMPLETED\)/ }).waitFor();
   });
 
-  it("says why a message was refused, until one is accepted", async () => {
+  it.skipIf(LEFT_TO_CI !== "")(`says why a message was refused, until one is accepted${LEFT_TO_CI}`, async () => {
     await using page = await open(example, `http://127.0.0.1:${new URL(server.url).port}`, "wrong");
     await send(page, "text Never.");
     await page.getByRole("alert").filter({ hasText: "unauthenticated" }).waitFor();

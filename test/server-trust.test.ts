@@ -11,7 +11,7 @@ import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Authority, type Certificate, hasOpenssl } from "./auth/certificates.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
-import { variantsOf } from "./depth.ts";
+import { LEFT_TO_CI, variantsOf } from "./depth.ts";
 import { freePort } from "./free-port.ts";
 
 const TOKEN = "the-token-that-nobody-else-may-see-0123456789";
@@ -105,28 +105,31 @@ describe("a discovery file whose server is not the one that listens there", () =
     expect(foreign.requests.join("\n")).not.toContain(TOKEN);
   });
 
-  it("cannot be served by passing the challenge on to the server as it runs now, with the same token", async () => {
-    await mkdir(join(base, "work"));
-    const first = await serving();
-    const stale = first.info;
-    await first.kill();
-    const second = await serving();
-    expect(second.info.token).toBe(stale.token);
-    // Takes the port of the first start, and asks the second for what it cannot know itself.
-    const relay = await listening(
-      (request, response) =>
-        void get(`${second.info.url}${request.url}`, (answer) => {
-          response.writeHead(answer.statusCode ?? 500);
-          answer.pipe(response);
-        }),
-      Number(new URL(stale.url).port),
-    );
-    await writeDiscovery(data, { ...stale, pid: process.pid });
-    const { said } = await devtool(["tasks"]);
-    expect(said).toContain("its proof is missing or wrong");
-    expect(relay.requests.length).toBe(1);
-    expect(relay.requests.join("\n")).not.toContain(stale.token);
-  });
+  it.skipIf(LEFT_TO_CI !== "")(
+    `cannot be served by passing the challenge on to the server as it runs now, with the same token${LEFT_TO_CI}`,
+    async () => {
+      await mkdir(join(base, "work"));
+      const first = await serving();
+      const stale = first.info;
+      await first.kill();
+      const second = await serving();
+      expect(second.info.token).toBe(stale.token);
+      // Takes the port of the first start, and asks the second for what it cannot know itself.
+      const relay = await listening(
+        (request, response) =>
+          void get(`${second.info.url}${request.url}`, (answer) => {
+            response.writeHead(answer.statusCode ?? 500);
+            answer.pipe(response);
+          }),
+        Number(new URL(stale.url).port),
+      );
+      await writeDiscovery(data, { ...stale, pid: process.pid });
+      const { said } = await devtool(["tasks"]);
+      expect(said).toContain("its proof is missing or wrong");
+      expect(relay.requests.length).toBe(1);
+      expect(relay.requests.join("\n")).not.toContain(stale.token);
+    },
+  );
 
   it("lets a chat wait while another program has its port, and answer when the server is back at another", async () => {
     await mkdir(join(base, "work"));
@@ -211,21 +214,24 @@ describe("a discovery file whose server is not the one that listens there", () =
       return own;
     }
 
-    it.each(PROTOCOLS)("is trusted over %s by that certificate, which no authority needs to know", async (protocol) => {
-      const own = await configureTls();
-      const server = await serving();
-      expect(server.info.url).toMatch(/^https:/);
-      expect(server.info.certificate).toBe(own.certificate);
-      const { said, code } = await devtool([
-        "run",
-        "--protocol",
-        protocol,
-        "--workspace",
-        join(base, "work"),
-        "text Seen.",
-      ]);
-      expect([code, said]).toEqual([0, expect.stringContaining("Seen.")]);
-    });
+    it.each(FEW_PROTOCOLS)(
+      "is trusted over %s by that certificate, which no authority needs to know",
+      async (protocol) => {
+        const own = await configureTls();
+        const server = await serving();
+        expect(server.info.url).toMatch(/^https:/);
+        expect(server.info.certificate).toBe(own.certificate);
+        const { said, code } = await devtool([
+          "run",
+          "--protocol",
+          protocol,
+          "--workspace",
+          join(base, "work"),
+          "text Seen.",
+        ]);
+        expect([code, said]).toEqual([0, expect.stringContaining("Seen.")]);
+      },
+    );
 
     it("is trusted by a receiver of its notifications, which asks for its keys", async () => {
       await configureTls();
@@ -243,7 +249,7 @@ describe("a discovery file whose server is not the one that listens there", () =
       expect(await listening).toBe(0);
     });
 
-    it("is tested over each binding by that certificate", async () => {
+    it.skipIf(LEFT_TO_CI !== "")(`is tested over each binding by that certificate${LEFT_TO_CI}`, async () => {
       await configureTls();
       const { info } = await serving();
       for (const binding of ["JSONRPC", "HTTP+JSON", "GRPC"]) {
@@ -253,14 +259,14 @@ describe("a discovery file whose server is not the one that listens there", () =
       }
     });
 
-    it.each(["connect", "grpc"])("says over %s why it refuses a call", async (protocol) => {
+    it.each(variantsOf("protocols", ["connect", "grpc"], 1))("says over %s why it refuses a call", async (protocol) => {
       await configureTls();
       const { info } = await serving();
       const { said } = await devtool(["tasks", "--url", info.url, "--token", "wrong", "--protocol", protocol]);
       expect(said).toMatch(/^devtool: the bearer token is missing or wrong/);
     });
 
-    it("follows its certificate over a restart", async () => {
+    it.skipIf(LEFT_TO_CI !== "")(`follows its certificate over a restart${LEFT_TO_CI}`, async () => {
       await configureTls();
       const server = await serving();
       const terminal = new FakeTerminal();

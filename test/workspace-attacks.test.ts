@@ -7,6 +7,7 @@ import { createMcp } from "@devtool/mcp";
 import { findSandbox } from "@devtool/sandbox";
 import { ApprovalMode, McpServerSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { variantsOf } from "./depth.ts";
 import { answer, asked, outputs, say, Victim } from "./workspace-attacks/victim.ts";
 
 const found = await findSandbox("auto", { hidden: [], path: "", machine: process.arch }, AbortSignal.timeout(60_000));
@@ -77,12 +78,13 @@ describe.skipIf(!found.confines)(`a command that nobody was asked about${why}`, 
   it("gets no descriptor that the server was started with (L1)", async () => {
     await using victim = new Victim();
     victim.file("../loot/secret", "canary");
-    const main = fileURLToPath(new URL("../packages/cli/src/main.ts", import.meta.url));
-    const node = [process.execPath, "--no-warnings", "--experimental-transform-types", "--conditions=@devtool/source"];
+    const main = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
     const run = [main, "run", "--workspace", victim.workspace, "--data", join(victim.loot, "data")];
     const prompt = "run cat /proc/self/fd/200/secret\nrun ls /proc/self/fd\nrun pwd";
     const script = 'exec 200<"$0" 9<"$0" 30<"$0"; exec "$@"';
-    const { stdout } = spawnSync("bash", ["-c", script, victim.loot, ...node, ...run, prompt], { encoding: "utf8" });
+    const { stdout } = spawnSync("bash", ["-c", script, victim.loot, process.execPath, ...run, prompt], {
+      encoding: "utf8",
+    });
     expect(stdout).not.toContain("canary");
     expect(stdout).toContain(victim.workspace);
     expect(stdout).not.toMatch(/^\s*(9|30|200)$/m);
@@ -117,7 +119,7 @@ describe.skipIf(!found.confines)(`a repository that names programs for git (H2)$
     expect(victim.has("PWNED")).toBe(false);
   });
 
-  it.each(["a submodule", "a clone", "a bare repository"])(
+  it.each(variantsOf("kinds of repositories", ["a submodule", "a clone", "a bare repository"], 1))(
     "runs none of them without asking, by the configuration of %s in the workspace",
     async (kind) => {
       await using victim = new Victim();
