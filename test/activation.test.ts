@@ -21,6 +21,7 @@ import {
   V1,
   V03,
 } from "./activation/literal-client.ts";
+import { variantsOf } from "./depth.ts";
 import { receive } from "./push/receiver.ts";
 
 const CLIENTS: readonly (readonly [string, LiteralClient])[] = [
@@ -34,115 +35,118 @@ const KNOWS = { metadata: { [EXTENSION_URI]: {} } };
 const ASKS_ONCE = "write a.txt one\ntext Done.";
 const ASKS_TWICE = "write a.txt one\nnext\nwrite b.txt two\ntext Done.";
 
-describe.each(CLIENTS)("a client that sends no header, over %s", (_name, client) => {
-  it("sees everything once its first message has named the extension, also a second approval (Appendix A, D1, D2)", async () => {
-    await using ground = await serve(client);
-    const asked = await ground.stream({ text: ASKS_TWICE }, KNOWS);
-    expect(kindsOf(asked.frames)).toContain("TOOL_CALL_UPDATE");
-    const place = placeOf(asked.frames);
-    const [first = ""] = callIdsIn(asked.frames);
-    const again = await ground.stream(approval(first), place);
-    const [second = ""] = callIdsIn(again.frames).filter((id) => id !== first);
-    expect(kindsOf(again.frames)).not.toContain(undefined);
-    expect(second).not.toBe("");
-    const got = await ground.get(place.taskId);
-    expect(callIdsIn(got.frames).toSorted()).toEqual([first, second].toSorted());
-    const subscribed = await ground.subscribe(place.taskId, { leaveAfter: 1 });
-    expect(callIdsIn(subscribed.frames).toSorted()).toEqual([first, second].toSorted());
-    const done = await ground.stream(approval(second), place);
-    expect(JSON.stringify(done.frames)).toContain("SUCCEEDED");
-    for (const { named } of [asked, again, got, subscribed, done]) expect(named).toBe(EXTENSION_URI);
-  });
+describe.each(variantsOf("clients without a header", CLIENTS, 2))(
+  "a client that sends no header, over %s",
+  (_name, client) => {
+    it("sees everything once its first message has named the extension, also a second approval (Appendix A, D1, D2)", async () => {
+      await using ground = await serve(client);
+      const asked = await ground.stream({ text: ASKS_TWICE }, KNOWS);
+      expect(kindsOf(asked.frames)).toContain("TOOL_CALL_UPDATE");
+      const place = placeOf(asked.frames);
+      const [first = ""] = callIdsIn(asked.frames);
+      const again = await ground.stream(approval(first), place);
+      const [second = ""] = callIdsIn(again.frames).filter((id) => id !== first);
+      expect(kindsOf(again.frames)).not.toContain(undefined);
+      expect(second).not.toBe("");
+      const got = await ground.get(place.taskId);
+      expect(callIdsIn(got.frames).toSorted()).toEqual([first, second].toSorted());
+      const subscribed = await ground.subscribe(place.taskId, { leaveAfter: 1 });
+      expect(callIdsIn(subscribed.frames).toSorted()).toEqual([first, second].toSorted());
+      const done = await ground.stream(approval(second), place);
+      expect(JSON.stringify(done.frames)).toContain("SUCCEEDED");
+      for (const { named } of [asked, again, got, subscribed, done]) expect(named).toBe(EXTENSION_URI);
+    });
 
-  it("gets every event with its payload at its webhook (D4)", async () => {
-    await using receiver = await receive();
-    await using ground = await serve(client, { pushTargets: [receiver.target] });
-    const { frames } = await ground.stream({ text: ASKS_ONCE }, KNOWS);
-    const place = placeOf(frames);
-    const set = await ground.call(client.version.setPush, client.version.push(place.taskId, receiver.url));
-    expect(set.named).toBeNull();
-    const answered = await ground.stream(approval(callIdsIn(frames)[0]), place);
-    await receiver.reached(kindsOf(answered.frames).length);
-    const kinds = kindsOf(receiver.received.map(({ body }) => JSON.parse(body)));
-    expect(kinds.slice(-kindsOf(answered.frames).length)).toEqual(kindsOf(answered.frames));
-    expect(kinds).not.toContain(undefined);
-  });
+    it("gets every event with its payload at its webhook (D4)", async () => {
+      await using receiver = await receive();
+      await using ground = await serve(client, { pushTargets: [receiver.target] });
+      const { frames } = await ground.stream({ text: ASKS_ONCE }, KNOWS);
+      const place = placeOf(frames);
+      const set = await ground.call(client.version.setPush, client.version.push(place.taskId, receiver.url));
+      expect(set.named).toBeNull();
+      const answered = await ground.stream(approval(callIdsIn(frames)[0]), place);
+      await receiver.reached(kindsOf(answered.frames).length);
+      const kinds = kindsOf(receiver.received.map(({ body }) => JSON.parse(body)));
+      expect(kinds.slice(-kindsOf(answered.frames).length)).toEqual(kindsOf(answered.frames));
+      expect(kinds).not.toContain(undefined);
+    });
 
-  it("opts out by a header without the extension, for that request only (CARD-3)", async () => {
-    await using ground = await serve(client);
-    const { frames } = await ground.stream({ text: ASKS_ONCE }, KNOWS);
-    const place = placeOf(frames);
-    for (const extensions of ["", "https://example.com/other/v1"]) {
-      const plain = await ground.get(place.taskId, { extensions });
-      expect([plain.named, callIdsIn(plain.frames), JSON.stringify(plain.frames)]).toEqual([
+    it("opts out by a header without the extension, for that request only (CARD-3)", async () => {
+      await using ground = await serve(client);
+      const { frames } = await ground.stream({ text: ASKS_ONCE }, KNOWS);
+      const place = placeOf(frames);
+      for (const extensions of ["", "https://example.com/other/v1"]) {
+        const plain = await ground.get(place.taskId, { extensions });
+        expect([plain.named, callIdsIn(plain.frames), JSON.stringify(plain.frames)]).toEqual([
+          null,
+          [],
+          expect.not.stringContaining(EXTENSION_URI),
+        ]);
+      }
+      const answered = await ground.stream({ text: "yes" }, place, { extensions: "" });
+      expect([answered.named, new Set(kindsOf(answered.frames))]).toEqual([null, new Set([undefined])]);
+      expect(callIdsIn((await ground.get(place.taskId)).frames)).toHaveLength(1);
+    });
+
+    it.each([
+      ["the header", {}, { extensions: `https://example.com/other, ${EXTENSION_URI}` }],
+      ["the message's list of extensions", { extensions: [EXTENSION_URI] }, {}],
+      ["the message's metadata", KNOWS, {}],
+    ])("activates the extension by %s (CARD-3)", async (_way, rest, ask) => {
+      await using ground = await serve(client);
+      const { frames, named } = await ground.stream({ text: ASKS_ONCE }, rest, ask);
+      expect([named, callIdsIn(frames)]).toEqual([EXTENSION_URI, [expect.any(String)]]);
+      const got = await ground.get(placeOf(frames).taskId);
+      expect([got.named, callIdsIn(got.frames)]).toEqual([EXTENSION_URI, callIdsIn(frames)]);
+    });
+
+    it("activates it by an answer to a tool call: a plain stream has payloads from there on (CARD-3)", async () => {
+      await using ground = await serve(client);
+      const plain = await ground.stream({ text: ASKS_TWICE });
+      expect([plain.named, new Set(kindsOf(plain.frames)), callIdsIn(plain.frames)]).toEqual([
         null,
+        new Set([undefined]),
         [],
-        expect.not.stringContaining(EXTENSION_URI),
       ]);
-    }
-    const answered = await ground.stream({ text: "yes" }, place, { extensions: "" });
-    expect([answered.named, new Set(kindsOf(answered.frames))]).toEqual([null, new Set([undefined])]);
-    expect(callIdsIn((await ground.get(place.taskId)).frames)).toHaveLength(1);
-  });
+      const place = placeOf(plain.frames);
+      const [first = ""] = callIdsIn((await ground.get(place.taskId, { extensions: EXTENSION_URI })).frames);
+      // A request that only reads does not change the conversation.
+      expect(callIdsIn((await ground.get(place.taskId)).frames)).toEqual([]);
+      // Resumes after the fourth event, the approval, so that the stream waits for the next events in 0.3 too (STREAM-1).
+      const streamed = ground.subscribe(place.taskId, { lastEventId: "4", leaveAfter: 2 });
+      const answered = await ground.stream(approval(first), place);
+      expect([answered.named, kindsOf(answered.frames)]).toEqual([
+        EXTENSION_URI,
+        expect.not.arrayContaining([undefined]),
+      ]);
+      expect(callIdsIn((await streamed).frames)).toContain(first);
+    });
 
-  it.each([
-    ["the header", {}, { extensions: `https://example.com/other, ${EXTENSION_URI}` }],
-    ["the message's list of extensions", { extensions: [EXTENSION_URI] }, {}],
-    ["the message's metadata", KNOWS, {}],
-  ])("activates the extension by %s (CARD-3)", async (_way, rest, ask) => {
-    await using ground = await serve(client);
-    const { frames, named } = await ground.stream({ text: ASKS_ONCE }, rest, ask);
-    expect([named, callIdsIn(frames)]).toEqual([EXTENSION_URI, [expect.any(String)]]);
-    const got = await ground.get(placeOf(frames).taskId);
-    expect([got.named, callIdsIn(got.frames)]).toEqual([EXTENSION_URI, callIdsIn(frames)]);
-  });
+    it("activates it by a retry that names the extension for the first time, which the log records (CARD-3)", async () => {
+      await using ground = await serve(client);
+      const messageId = "said-twice";
+      const plain = await ground.stream({ text: ASKS_ONCE }, { messageId });
+      const { taskId } = placeOf(plain.frames);
+      expect((await ground.get(taskId)).named).toBeNull();
+      const again = await ground.stream({ text: ASKS_ONCE }, { messageId, ...KNOWS });
+      expect([placeOf(again.frames).taskId, again.named]).toEqual([taskId, EXTENSION_URI]);
+      await ground.restart();
+      const got = await ground.get(taskId);
+      expect([got.named, callIdsIn(got.frames)]).toEqual([EXTENSION_URI, [expect.any(String)]]);
+    });
 
-  it("activates it by an answer to a tool call: a plain stream has payloads from there on (CARD-3)", async () => {
-    await using ground = await serve(client);
-    const plain = await ground.stream({ text: ASKS_TWICE });
-    expect([plain.named, new Set(kindsOf(plain.frames)), callIdsIn(plain.frames)]).toEqual([
-      null,
-      new Set([undefined]),
-      [],
-    ]);
-    const place = placeOf(plain.frames);
-    const [first = ""] = callIdsIn((await ground.get(place.taskId, { extensions: EXTENSION_URI })).frames);
-    // A request that only reads does not change the conversation.
-    expect(callIdsIn((await ground.get(place.taskId)).frames)).toEqual([]);
-    // Resumes after the fourth event, the approval, so that the stream waits for the next events in 0.3 too (STREAM-1).
-    const streamed = ground.subscribe(place.taskId, { lastEventId: "4", leaveAfter: 2 });
-    const answered = await ground.stream(approval(first), place);
-    expect([answered.named, kindsOf(answered.frames)]).toEqual([
-      EXTENSION_URI,
-      expect.not.arrayContaining([undefined]),
-    ]);
-    expect(callIdsIn((await streamed).frames)).toContain(first);
-  });
+    it("stays plain when a message names the extension and its header does not (CARD-3)", async () => {
+      await using ground = await serve(client);
+      const wrong = { metadata: { [EXTENSION_URI]: { workspace_path: "not/absolute" } } };
+      await expect(ground.stream({ text: "text Hi." }, wrong, { extensions: "" })).rejects.toThrow("absolute");
+      const { frames, named } = await ground.stream({ text: ASKS_ONCE }, KNOWS, { extensions: "" });
+      expect([named, callIdsIn(frames)]).toEqual([null, []]);
+      expect(callIdsIn((await ground.get(placeOf(frames).taskId)).frames)).toEqual([]);
+    });
+  },
+);
 
-  it("activates it by a retry that names the extension for the first time, which the log records (CARD-3)", async () => {
-    await using ground = await serve(client);
-    const messageId = "said-twice";
-    const plain = await ground.stream({ text: ASKS_ONCE }, { messageId });
-    const { taskId } = placeOf(plain.frames);
-    expect((await ground.get(taskId)).named).toBeNull();
-    const again = await ground.stream({ text: ASKS_ONCE }, { messageId, ...KNOWS });
-    expect([placeOf(again.frames).taskId, again.named]).toEqual([taskId, EXTENSION_URI]);
-    await ground.restart();
-    const got = await ground.get(taskId);
-    expect([got.named, callIdsIn(got.frames)]).toEqual([EXTENSION_URI, [expect.any(String)]]);
-  });
-
-  it("stays plain when a message names the extension and its header does not (CARD-3)", async () => {
-    await using ground = await serve(client);
-    const wrong = { metadata: { [EXTENSION_URI]: { workspace_path: "not/absolute" } } };
-    await expect(ground.stream({ text: "text Hi." }, wrong, { extensions: "" })).rejects.toThrow("absolute");
-    const { frames, named } = await ground.stream({ text: ASKS_ONCE }, KNOWS, { extensions: "" });
-    expect([named, callIdsIn(frames)]).toEqual([null, []]);
-    expect(callIdsIn((await ground.get(placeOf(frames).taskId)).frames)).toEqual([]);
-  });
-});
-
-describe.each(CLIENTS)("the conversation, over %s", (_name, client) => {
+describe.each(variantsOf("clients in conversation", CLIENTS, 1))("the conversation, over %s", (_name, client) => {
   it("decides the view of all its tasks and of no others, also after a restart (CARD-3)", async () => {
     await using ground = await serve(client);
     const waiting = placeOf((await ground.stream({ text: ASKS_ONCE })).frames);

@@ -77,10 +77,13 @@ describe.concurrent("the client suite", { timeout: LIMIT_MS }, () => {
     expect(plays * CUT_EVERY).toBeGreaterThan(25_000);
   });
 
-  it.each(INTERFACES)("passes our client that finds A2A 1.0 in $binding by the card", async (over) => {
-    const results = await play({ over, connecting: byCard, cutEvery: 9_999 });
-    expect(results.filter(({ status }) => status !== "passed")).toEqual([]);
-  });
+  it.each(variantsOf("bindings found by the card", INTERFACES, 1))(
+    "passes our client that finds A2A 1.0 in $binding by the card",
+    async (over) => {
+      const results = await play({ over, connecting: byCard, cutEvery: 9_999 });
+      expect(results.filter(({ status }) => status !== "passed")).toEqual([]);
+    },
+  );
 
   const faults: readonly Fault[] = [
     {
@@ -271,7 +274,7 @@ describe.concurrent("the client suite", { timeout: LIMIT_MS }, () => {
       says: "events[",
     },
   ];
-  it.each(refusals)(
+  it.each(variantsOf("faults of clients of A2A 1.0", refusals, 6))(
     "fails one over A2A 1.0 that $what (sabotage)",
     async ({ breaks = "client/a2a-1.0-jsonrpc/appendix-a", says, over = V1_JSONRPC, ...how }) => {
       const failed = await resultOf(breaks, { ...how, over, cutEvery: 499, timeoutMs: 20_000 });

@@ -29,7 +29,7 @@ import {
 import { createServer, type DevtoolServer } from "@devtool/server";
 import type { PermissionPolicy, PermissionRequest } from "@devtool/server/agent";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { variantsOf } from "./depth.ts";
+import { LEFT_TO_CI, variantsOf } from "./depth.ts";
 
 type Client = DevtoolClient["tasks"];
 
@@ -252,13 +252,16 @@ describe("Codex behind the port", () => {
     ]);
   });
 
-  it("ends an app-server that does not stop, and goes on in another one", async () => {
-    const working = await begin("run ls\ndeaf");
-    await client().cancelTask({ taskId: working.id });
-    const next = await send("say Again.", "m2", working);
-    expect([next.state, wordsIn(next)]).toEqual([TaskState.COMPLETED, "Again."]);
-    expect(await received()).toContain("thread/resume");
-  });
+  it.skipIf(LEFT_TO_CI !== "")(
+    `ends an app-server that does not stop, and goes on in another one${LEFT_TO_CI}`,
+    async () => {
+      const working = await begin("run ls\ndeaf");
+      await client().cancelTask({ taskId: working.id });
+      const next = await send("say Again.", "m2", working);
+      expect([next.state, wordsIn(next)]).toEqual([TaskState.COMPLETED, "Again."]);
+      expect(await received()).toContain("thread/resume");
+    },
+  );
 
   it("gives Codex a message that steers it while it works", async () => {
     const working = await begin("run ls\nsteer");
@@ -321,35 +324,41 @@ describe("Codex behind the port", () => {
       ]);
     });
 
-    it("at turn/steer, fails the task and says so, and works again with the next message", async () => {
-      await writeFile(join(home, "killed-at"), "turn/steer");
-      const working = await begin("run ls\nsteer");
-      const message = { message: textMessage("m2", "Go left."), taskId: working.id, contextId: working.contextId };
-      await client().sendMessage({ ...message, messageSettings: { delivery: MessageDelivery.STEER } });
-      const failed = await settled(working.id);
-      expect(failed.error).toContain("ended by SIGKILL");
-      expect(wordsIn(await send("say Fine.", "m3", failed))).toBe("Fine.");
-    });
+    it.skipIf(LEFT_TO_CI !== "")(
+      `at turn/steer, fails the task and says so, and works again with the next message${LEFT_TO_CI}`,
+      async () => {
+        await writeFile(join(home, "killed-at"), "turn/steer");
+        const working = await begin("run ls\nsteer");
+        const message = { message: textMessage("m2", "Go left."), taskId: working.id, contextId: working.contextId };
+        await client().sendMessage({ ...message, messageSettings: { delivery: MessageDelivery.STEER } });
+        const failed = await settled(working.id);
+        expect(failed.error).toContain("ended by SIGKILL");
+        expect(wordsIn(await send("say Fine.", "m3", failed))).toBe("Fine.");
+      },
+    );
 
-    it("while it is idle, is not missed: the next message starts another one, in the same thread", async () => {
-      const first = await send("say One.");
-      await killAppServer();
-      const second = await send("say Again.", "m0", first);
-      // It ends as it gets the message, so that nobody can have noticed before.
-      await writeFile(join(home, "killed-at"), "account/read");
-      const next = await send("say Two.", "m2", second);
-      expect([next.state, wordsIn(next), next.agentSessionId]).toEqual([
-        TaskState.COMPLETED,
-        "Two.",
-        first.agentSessionId,
-      ]);
-      await server.close();
-      await start();
-      await writeFile(join(home, "killed-at"), "thread/resume");
-      const failed = await send("say Three.", "m3", next);
-      expect([failed.state, failed.error]).toEqual([TaskState.FAILED, expect.stringContaining("ended by SIGKILL")]);
-      expect(failed.agentSessionId).toBe(first.agentSessionId);
-    });
+    it.skipIf(LEFT_TO_CI !== "")(
+      `while it is idle, is not missed: the next message starts another one, in the same thread${LEFT_TO_CI}`,
+      async () => {
+        const first = await send("say One.");
+        await killAppServer();
+        const second = await send("say Again.", "m0", first);
+        // It ends as it gets the message, so that nobody can have noticed before.
+        await writeFile(join(home, "killed-at"), "account/read");
+        const next = await send("say Two.", "m2", second);
+        expect([next.state, wordsIn(next), next.agentSessionId]).toEqual([
+          TaskState.COMPLETED,
+          "Two.",
+          first.agentSessionId,
+        ]);
+        await server.close();
+        await start();
+        await writeFile(join(home, "killed-at"), "thread/resume");
+        const failed = await send("say Three.", "m3", next);
+        expect([failed.state, failed.error]).toEqual([TaskState.FAILED, expect.stringContaining("ended by SIGKILL")]);
+        expect(failed.agentSessionId).toBe(first.agentSessionId);
+      },
+    );
 
     it("when it has its answer, does not say that the call did not run, nor runs it again", async () => {
       const failed = await answer(await send("askdie touch x"), OPTION_PROCEED_ONCE);
@@ -392,19 +401,22 @@ describe("Codex behind the port", () => {
     }
   });
 
-  it("asks again after a restart when Codex asks for something else than what was approved", async () => {
-    const asking = await send("escalate touch x\nsay Ran.");
-    await server.close();
-    await start();
-    const again = await answer(asking, OPTION_PROCEED_ONCE);
-    expect([again.state, existsSync(join(home, "ran.txt"))]).toEqual([TaskState.INPUT_REQUIRED, false]);
-    const task = await answer(again, OPTION_PROCEED_ONCE);
-    expect([task.state, task.error, await readFile(join(home, "ran.txt"), "utf8")]).toEqual([
-      TaskState.COMPLETED,
-      "",
-      "touch x\n",
-    ]);
-  });
+  it.skipIf(LEFT_TO_CI !== "")(
+    `asks again after a restart when Codex asks for something else than what was approved${LEFT_TO_CI}`,
+    async () => {
+      const asking = await send("escalate touch x\nsay Ran.");
+      await server.close();
+      await start();
+      const again = await answer(asking, OPTION_PROCEED_ONCE);
+      expect([again.state, existsSync(join(home, "ran.txt"))]).toEqual([TaskState.INPUT_REQUIRED, false]);
+      const task = await answer(again, OPTION_PROCEED_ONCE);
+      expect([task.state, task.error, await readFile(join(home, "ran.txt"), "utf8")]).toEqual([
+        TaskState.COMPLETED,
+        "",
+        "touch x\n",
+      ]);
+    },
+  );
 
   it.each([
     ["die", "it ended with exit code 7"],

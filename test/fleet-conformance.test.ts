@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findSubject, runServerSuite } from "@devtool/conformance";
+import { type CaseResult, findSubject, runServerSuite } from "@devtool/conformance";
 import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
+import type { Case } from "@devtool/schema/conformance";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { knownFailingOf } from "./conformance/known-failing.ts";
 import { WAYS } from "./conformance/peers.ts";
@@ -51,7 +52,15 @@ describe.skipIf(bin === undefined || NGINX === undefined)(`three servers behind 
       });
       const signal = AbortSignal.timeout(LIMIT_MS);
       const subject = await findSubject({ url: own.url, token: own.token, ...way }, signal);
-      const results = await Array.fromAsync(runServerSuite(subject, signal));
+      // On a busy machine a frame may take longer than the kit's own limit.
+      const timeoutMs = 120_000;
+      const first = await Array.fromAsync(runServerSuite(subject, signal, { timeoutMs }));
+      // A server that a busy machine stops for longer than its lease gives its tasks away, and says so: their cases are played again.
+      const moved = new Set(first.filter((result) => hasMoved(result)).map(({ id }) => id));
+      if (moved.size > 0) console.info(`played again, because a lease was lost: ${[...moved].join(", ")}`);
+      const select = ({ id }: Case): boolean => moved.has(id);
+      const again = moved.size > 0 ? await Array.fromAsync(runServerSuite(subject, signal, { timeoutMs, select })) : [];
+      const results = [...first.filter(({ id }) => !moved.has(id)), ...again.filter(({ id }) => moved.has(id))];
       const known = way.protocolVersion === "1.0" ? knownFailingOf("devtool").failures.map(({ id }) => id) : [];
       const failing = results.filter(({ status, id }) => status === "failed" && !known.includes(id));
       expect(failing).toEqual([]);
@@ -70,3 +79,8 @@ describe.skipIf(bin === undefined || NGINX === undefined)(`three servers behind 
       expect(await readFile(join(fleet.workspace, file), "utf8")).toBe("made");
     });
 });
+
+/** Whether a case failed because a task had lost its server. */
+function hasMoved({ failures = [] }: CaseResult): boolean {
+  return failures.some(({ reason }) => reason.includes("has moved to another server"));
+}

@@ -26,6 +26,7 @@ import {
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { variantsOf } from "./depth.ts";
 
 const LABEL = "Ada's laptop";
 const EDIT = "modify_arguments";
@@ -64,31 +65,34 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
     "A2A 0.3 over HTTP+JSON": () => overA2a("0.3", "HTTP+JSON"),
   };
 
-  it.each(Object.entries(clients))("are put again, and run once they are approved: %s", async (_, over) => {
-    const view = createTaskView(over(), { clientLabel: LABEL });
-    const shown = await ask(view, "run eval echo theirs >theirs.txt");
-    expect(shown.argumentsEditable).toBe(true);
-    await edit(view, { command: "echo mine >mine.txt" });
-    const asked = question(view);
-    expect(asked).toMatchObject({
-      toolCallId: shown.toolCallId,
-      inputParameters: { command: "echo mine >mine.txt" },
-      confirmationRequest: { details: { case: "executeDetails", value: { command: "echo mine >mine.txt" } } },
-      argumentsEditable: true,
-    });
-    expect([asked.shownDigest?.length, asked.shownDigest]).toEqual([
-      32,
-      expect.not.objectContaining(shown.shownDigest ?? {}),
-    ]);
-    expect(detailOf(view)).toMatchObject({ argumentsEditor: { principal: "local", clientLabel: LABEL } });
-    expect([existsSync(join(workspace, "theirs.txt")), existsSync(join(workspace, "mine.txt"))]).toEqual([
-      false,
-      false,
-    ]);
-    await view.answer(asked.toolCallId, "proceed_once", soon());
-    expect(view.snapshot().task.state).toBe(TaskState.COMPLETED);
-    expect([existsSync(join(workspace, "theirs.txt")), contentOf("mine.txt")]).toEqual([false, "mine\n"]);
-  });
+  it.each(variantsOf("clients", Object.entries(clients), 3))(
+    "are put again, and run once they are approved: %s",
+    async (_, over) => {
+      const view = createTaskView(over(), { clientLabel: LABEL });
+      const shown = await ask(view, "run eval echo theirs >theirs.txt");
+      expect(shown.argumentsEditable).toBe(true);
+      await edit(view, { command: "echo mine >mine.txt" });
+      const asked = question(view);
+      expect(asked).toMatchObject({
+        toolCallId: shown.toolCallId,
+        inputParameters: { command: "echo mine >mine.txt" },
+        confirmationRequest: { details: { case: "executeDetails", value: { command: "echo mine >mine.txt" } } },
+        argumentsEditable: true,
+      });
+      expect([asked.shownDigest?.length, asked.shownDigest]).toEqual([
+        32,
+        expect.not.objectContaining(shown.shownDigest ?? {}),
+      ]);
+      expect(detailOf(view)).toMatchObject({ argumentsEditor: { principal: "local", clientLabel: LABEL } });
+      expect([existsSync(join(workspace, "theirs.txt")), existsSync(join(workspace, "mine.txt"))]).toEqual([
+        false,
+        false,
+      ]);
+      await view.answer(asked.toolCallId, "proceed_once", soon());
+      expect(view.snapshot().task.state).toBe(TaskState.COMPLETED);
+      expect([existsSync(join(workspace, "theirs.txt")), contentOf("mine.txt")]).toEqual([false, "mine\n"]);
+    },
+  );
 
   it.each([
     ["0.3", "selected_option_id", "tool_call_id"],

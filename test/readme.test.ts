@@ -12,11 +12,12 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import { startFakeGemini } from "@devtool/fake-gemini";
 import { describe, expect, it } from "vitest";
 import { startServerProcess } from "./crash/server-process.ts";
+import { variantsOf } from "./depth.ts";
 import { SAYS, snippetOf } from "./packed/snippets.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 describe("the READMEs", () => {
-  for (const [name, says] of Object.entries(SAYS)) {
+  for (const [name, says] of variantsOf("READMEs with code", Object.entries(SAYS), 4)) {
     it(`of ${name} have code that runs as it stands`, async () => {
       const code = await snippetOf(name);
       const workspace = await mkdtemp(join(tmpdir(), "devtool-readme-"));
@@ -31,7 +32,7 @@ describe("the READMEs", () => {
     });
   }
 
-  it.each(["beside the server of the first block", "where no server runs"])(
+  it.each(variantsOf("places of a job", ["beside the server of the first block", "where no server runs"], 1))(
     "show a job that makes a program, as it really goes %s, and leaves nothing in the clone",
     async (where) => {
       const text = await readFile(join(root, "README.md"), "utf8");

@@ -2,11 +2,12 @@ import { fileURLToPath } from "node:url";
 import { createMcp } from "@devtool/mcp";
 import { findToolCallDetail, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { variantsOf } from "../depth.ts";
 import { nodeServer } from "../mcp/servers.ts";
 import { Conversation } from "./conversation.ts";
 import { clientOf, type Dialect, Ground, toldOf } from "./ground.ts";
 
-const DIALECTS: readonly Dialect[] = ["Connect", "A2A 0.3"];
+const DIALECTS = variantsOf<Dialect>("dialects of scenarios", ["Connect", "A2A 0.3"], 1);
 const { COMPLETED, INPUT_REQUIRED } = TaskState;
 const program = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const doorman = nodeServer("doorman", [program("mcp-server.ts")]);

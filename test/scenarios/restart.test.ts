@@ -4,10 +4,11 @@ import { createMcp } from "@devtool/mcp";
 import { McpServerSchema, TaskState } from "@devtool/schema";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { startServerProcess } from "../crash/server-process.ts";
+import { variantsOf } from "../depth.ts";
 import { Conversation } from "./conversation.ts";
 import { clientOf, type Dialect, Ground, lastContents, toldOf } from "./ground.ts";
 
-const DIALECTS: readonly Dialect[] = ["Connect", "A2A 0.3"];
+const DIALECTS = variantsOf<Dialect>("dialects of scenarios", ["Connect", "A2A 0.3"], 1);
 const { COMPLETED, INPUT_REQUIRED } = TaskState;
 
 afterEach(() => vi.unstubAllEnvs());

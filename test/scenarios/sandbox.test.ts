@@ -5,10 +5,11 @@ import { dirname, join } from "node:path";
 import { findSandbox } from "@devtool/sandbox";
 import { ApprovalMode, findToolCallDetail, TaskState, type ToolCall } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { variantsOf } from "../depth.ts";
 import { Conversation } from "./conversation.ts";
 import { clientOf, type Dialect, Ground, toldOf } from "./ground.ts";
 
-const DIALECTS: readonly Dialect[] = ["Connect", "A2A 0.3"];
+const DIALECTS = variantsOf<Dialect>("dialects of scenarios", ["Connect", "A2A 0.3"], 1);
 const path = `${dirname(realpathSync(process.execPath))}:/usr/bin:/bin`;
 const found = await findSandbox("auto", { hidden: [], path, machine: process.arch }, AbortSignal.timeout(60_000));
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;
