@@ -22,12 +22,12 @@ const ALWAYS_RED: Readonly<Record<Way["protocolVersion"], readonly string[]>> = 
 
 /**
  * Besides the cases of the requirement that it breaks, a fault is played against one in this many of the others. A third
- * of them in CI costs 111 processor seconds, a twelfth 42: each run of CI draws others instead, and `test:deep` plays all.
+ * of them in CI costs 111 processor seconds, a twelfth 42. CI plays a 24th, drawn anew each time, and `test:deep` all.
  */
-const ONE_IN = roundsOf("DEVTOOL_FAULT_CASES", { quick: 24, ci: 12, deep: 1 });
+const ONE_IN = roundsOf("DEVTOOL_FAULT_CASES", { quick: 24, ci: 24, deep: 1 });
 /** One fault of this many is played. */
 const FAULT_IN = roundsOf("DEVTOOL_FAULTS", { quick: 15, ci: 1, deep: 1 });
-/** For all cases of a fault, of which the deep tier plays twelve times as many as CI. */
+/** For all cases of a fault, of which the deep tier plays 24 times as many as CI. */
 const LIMIT_MS = 600_000 + Math.round(3_600_000 / ONE_IN);
 const seed = seedOf();
 

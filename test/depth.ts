@@ -22,12 +22,18 @@ export function roundsOf(variable: string, rounds: Readonly<Record<Depth, number
   return number;
 }
 
-/** Some of the variants of a test, evenly spread: at most `quick` of them in a quick run, which says so, else all. */
-export function variantsOf<T>(what: string, all: readonly T[], quick: number): readonly T[] {
-  if (DEPTH !== "quick" || all.length <= quick) return all;
-  const step = Math.ceil(all.length / quick);
-  const played = all.filter((_one, index) => index % step === 0);
-  console.info(`a quick run plays ${played.length} of ${all.length} ${what}: .ci/run plays all`);
+/**
+ * Some of the variants of a test, evenly spread, and a line that says so: at most `quick` of them in a quick run, and at
+ * most `ci` in CI (default: all), which begin at another one with each seed. The deep tier plays all.
+ */
+export function variantsOf<T>(what: string, all: readonly T[], quick: number, ci: number = all.length): readonly T[] {
+  const most = { quick, ci, deep: all.length }[DEPTH];
+  if (all.length <= most) return all;
+  const step = Math.ceil(all.length / most);
+  const offset = DEPTH === "quick" ? 0 : seedOf() % step;
+  const played = all.filter((_one, index) => index % step === offset);
+  const others = ci < all.length ? "pnpm test:deep" : ".ci/run";
+  console.info(`this ${DEPTH} run plays ${played.length} of ${all.length} ${what}: ${others} plays all`);
   return played;
 }
 

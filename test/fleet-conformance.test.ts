@@ -17,10 +17,10 @@ const bin = findPostgres();
 const why = withoutPostgres(bin) + WITHOUT_NGINX;
 const LIMIT_MS = 600_000;
 
-const ways = variantsOf("bindings of A2A against a fleet", WAYS, 1);
+const ways = variantsOf("bindings of A2A against a fleet", WAYS, 1, 2);
 const sdks = Map.groupBy(foreignClients(), ({ missing }) => (missing === undefined ? "installed" : "missing"));
 const clients = [
-  ...variantsOf("official SDKs against a fleet", sdks.get("installed") ?? [], 1),
+  ...variantsOf("official SDKs against a fleet", sdks.get("installed") ?? [], 1, 4),
   ...(sdks.get("missing") ?? []),
 ];
 const named = clients.map((client) => {

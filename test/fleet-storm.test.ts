@@ -8,7 +8,7 @@ import { NGINX, WITHOUT_NGINX } from "./outer/nginx.ts";
 
 const bin = findPostgres();
 const why = withoutPostgres(bin) + WITHOUT_NGINX;
-const SECONDS = roundsOf("DEVTOOL_FLEET_SECONDS", { quick: 10, ci: 60, deep: 600 });
+const SECONDS = roundsOf("DEVTOOL_FLEET_SECONDS", { quick: 10, ci: 30, deep: 600 });
 const NONE_WRONG = { lost: 0, disordered: 0, ranTwice: 0, misreported: 0, stuck: 0, gaps: 0 };
 const WAYS: readonly Blow[] = ["SIGKILL", "SIGSTOP", "SIGTERM", "SIGKILL"];
 const TAKEOVER_MS = 5000;
