@@ -3,7 +3,7 @@ import type { TaskChanges } from "@devtool/server/store";
 import { Client, type ClientConfig, type Pool } from "pg";
 import { keyText } from "./key-text.ts";
 
-/** The time in milliseconds after which a reader sees what no notification told it. */
+/** The interval between polls in milliseconds. A change whose notification is lost is seen after this time at the latest. */
 const POLL_MS = 1000;
 
 /** The maximum size in bytes of a notification. PostgreSQL permits 8000. */
@@ -26,11 +26,11 @@ interface Watched {
 }
 
 /**
- * Tells servers about each other's appends, by notifications of PostgreSQL.
+ * Notifies servers of each other's appends, with LISTEN and NOTIFY of PostgreSQL.
  *
  * A notification is a hint: it is sent after the commit and on a connection of its own, because a commit with a notification takes
- * a lock of the whole database cluster. Readers read by sequence, so one that is lost or comes twice costs only time. While somebody
- * waits, one statement a second looks for what no notification told.
+ * a lock of the whole database cluster. Readers read by sequence, so one that is lost or comes twice costs only time. While there
+ * are watches, one statement a second looks for changes without a notification.
  */
 export class PostgresChanges implements TaskChanges, AsyncDisposable {
   readonly #pool: Pool;

@@ -16,7 +16,9 @@ interface ReplyRow {
 }
 
 /**
- * The inbox of the servers of a database: the requests to tasks that other servers run, in a table. An entry without a reply has neither a sequence nor a refusal.
+ * The requests to tasks that other servers of the database run, in a table.
+ *
+ * An entry without a reply has neither a sequence nor a refusal.
  *
  * A reply locks the row of the task and checks its fence, as an append does. So the server that holds the lease replies, and whoever
  * acquires the task next sees which entries have a reply.

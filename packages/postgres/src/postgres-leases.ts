@@ -186,7 +186,7 @@ class Term implements LeaseTerm {
   readonly #pool: Pool;
   readonly #leaseMs: number;
   readonly #lost = new AbortController();
-  /** Ends the term when a renewal is late. It fires first of all when a stopped process goes on. */
+  /** Ends the term when a renewal is late. It fires before anything else when a suspended process continues. */
   #deadline: NodeJS.Timeout | undefined;
   #renewal: NodeJS.Timeout | undefined;
 

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { CheckpointSchema, GetWorkspaceSettingsResponseSchema, Task } from "@devtool/schema";
 
-/** What an agent says about the workspace of a task, to the user of the task. */
+/** Describes the workspace of a task to the user of the task. */
 export interface AgentWorkspace {
   /** Lists the saved states of the workspace that the command `/restore` restores, the newest first. */
   checkpoints(task: Task, signal: AbortSignal): Promise<readonly MessageInitShape<typeof CheckpointSchema>[]>;

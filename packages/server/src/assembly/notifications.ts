@@ -19,7 +19,7 @@ export interface NotificationsOptions {
   readonly configs: PushConfigStore;
   /** Opens the task whose log records that a config has ended. */
   readonly registry: SessionRegistry;
-  /** What servers need that share the store; undefined when this one has it alone. */
+  /** The leases, changes and inbox of the servers that share the store; undefined when this server has it alone. */
   readonly shared: SharedTasks | undefined;
   /** The keys that sign posts. */
   readonly keys: SigningKeys;

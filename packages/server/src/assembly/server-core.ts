@@ -54,7 +54,7 @@ export interface ServerCore extends AsyncDisposable {
   readonly registry: SessionRegistry;
   readonly handler: RequestHandler;
   readonly limits: ServerLimits;
-  /** Undefined with a store that servers share: each of them would post every event. */
+  /** Posts events to webhooks. Where servers share the store, each posts for the tasks that it runs. */
   readonly notifications: Notifications;
   readonly keys: SigningKeys;
   /** Ends the agents, and lets the other servers of a shared store take over the tasks at once. The registry must be stopped. */

@@ -4,7 +4,7 @@ import type { AgentListService, ListedAgentSchema } from "@devtool/schema";
 import type { OfferedModel } from "../agent/agent-offers.ts";
 import { assertKnown } from "./caller.ts";
 
-/** What `AgentListService` lists. */
+/** The contents of `AgentListService`. */
 export interface AgentListing {
   /** The agents of the server, the default one first. */
   readonly agents: readonly MessageInitShape<typeof ListedAgentSchema>[];

@@ -19,7 +19,7 @@ const MAX_PER_PRINCIPAL = 32;
 export interface BrowserSessionsOptions {
   /** The file that keeps the sessions, with mode 0600. Default: they end with the server. */
   readonly file?: string | undefined;
-  /** What the server accepts credentials by (`Caller.source`): kept sessions of other sources end. */
+  /** The sources of credentials that the server accepts (`Caller.source`). Kept sessions of other sources end. */
   readonly sources: ReadonlySet<string>;
   /** Returns the time in milliseconds since 1970. */
   readonly now: () => number;
@@ -34,7 +34,7 @@ interface OpenCode {
   readonly expireMs: number;
 }
 
-/** What carries the requests of a browser: a socket, or a stream of HTTP/2. */
+/** A connection that carries requests of a browser: a socket, or a stream of HTTP/2. */
 export interface HeldConnection {
   destroy(): unknown;
   once(event: "close", listener: () => void): unknown;

@@ -1,4 +1,4 @@
-/** Tells when logs grow, for servers that share a store: another server may have written. */
+/** Notifies of logs that grow, for servers that share a store: another server may have written. */
 export interface TaskChanges {
   /**
    * Calls `wake` after the log of a task has grown: usually at once, and within two seconds if that fails. It may be called

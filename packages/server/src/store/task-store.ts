@@ -131,7 +131,7 @@ export interface SharedTasks {
   /** The leases of the tasks, so that each has one writer. */
   readonly leases: TaskLeases;
 
-  /** Tells when another server has written. */
+  /** Notifies when another server has written. */
   readonly changes: TaskChanges;
 
   /** Takes requests to the server that runs their task. */

@@ -11,7 +11,7 @@ const POLL_MS = 1000;
 /** The time in milliseconds to wait for a reply. Another server takes over from one that died in a tenth of it. */
 const MAX_WAIT_MS = 60_000;
 
-/** The same where this server cannot take over the task itself, so that one that can does it soon or not at all. */
+/** The same for a task that this server cannot take over: a server that can does so soon, or not at all. */
 const MAX_WAIT_ELSEWHERE_MS = 10_000;
 
 /**

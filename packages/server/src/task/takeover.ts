@@ -1,7 +1,7 @@
 import type { SharedTasks } from "../store/task-store.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
-/** The time in milliseconds after which the tasks of a workspace are tried again that this server could not reach. */
+/** The time in milliseconds after which the tasks of an unreachable workspace are tried again. */
 const RETRY_MS = 60_000;
 
 /** The time in milliseconds between two searches for tasks that other servers left behind. */

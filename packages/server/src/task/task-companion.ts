@@ -1,6 +1,6 @@
 import type { TaskSession } from "./task-session.ts";
 
-/** What a server does for its open tasks beside their agents. */
+/** Work of a server for its open tasks, beside that of their agents. */
 export interface TaskCompanion {
   /** Called when a task that exists was opened, under the session's lease. */
   opened(session: TaskSession): void;

@@ -63,7 +63,7 @@ export async function createAuthenticator(
   return firstOf(authenticators);
 }
 
-/** Returns what a server with these options accepts credentials by (`Caller.source`), which sessions of browsers do not outlast. */
+/** Returns the sources of the credentials that a server with these options accepts (`Caller.source`). No browser session outlasts its source. */
 export async function credentialSources(
   token: string,
   { jwt, certificates }: Pick<AuthenticationOptions, "jwt" | "certificates">,

@@ -38,7 +38,7 @@ import { registerReflection } from "./reflection.ts";
  */
 const STRICT = { jsonOptions: { ignoreUnknownFields: false } };
 
-/** Maximum size in bytes of a request without credentials. It holds a code, and memory for more would be everybody's to take. */
+/** Maximum size in bytes of a request without credentials. It holds a code; a larger limit would let anybody take memory. */
 const MAX_ANONYMOUS_BYTES = 4096;
 
 /**

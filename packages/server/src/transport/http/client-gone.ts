@@ -58,7 +58,7 @@ export class ClientGone implements Disposable {
  * Whether a request failed because its client closed the connection: reading or writing failed, and the
  * stream is gone. That is the client's right, and nothing that an operator can mend.
  *
- * A fault of a disk, a child process or another connection in the same moment is none.
+ * A fault of a disk, a child process or another connection at the same moment does not count.
  */
 export function isDisconnection(request: HttpRequest, reason: unknown): boolean {
   const connection = "stream" in request ? request.stream : request.socket;
@@ -70,7 +70,7 @@ export function isDisconnection(request: HttpRequest, reason: unknown): boolean 
   );
 }
 
-/** Whether an error says that a stream had ended. The system's errors are for its connection alone, but for a write that it gave up. */
+/** Whether an error says that a stream had ended. An ECONNRESET of the system does not: it may be that of another connection. */
 function isStreamEnd(error: unknown): boolean {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return false;
   if (error.code === "ECONNRESET") return !("syscall" in error);

@@ -7,8 +7,8 @@ import { isOtherLoopbackName } from "./own-addresses.ts";
 import { finish, type HttpRequest, type HttpResponse, headerOf, pathOf, type Route, send } from "./route.ts";
 
 /**
- * What pages may do: run and load only files of this server, and never make markup or script of a text (Trusted Types).
- * Images may also be data, such as those that agents make.
+ * The content security policy. Pages run and load only files of this server, and never turn text into markup or script (Trusted
+ * Types). Images may also be data, such as those that agents make.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
