@@ -18,7 +18,7 @@ export async function checkArguments(
   executor: Pick<AgentExecutor, "checkArguments">,
   signal: AbortSignal,
 ): Promise<void> {
-  // What is wrong with the answer itself is told before the agent is asked.
+  // Reports faults of the answer itself before it asks the agent.
   answeredCalls(task, message);
   for (const { content, modifiedArguments: args } of message.parts) {
     if (content.case !== "confirmation" || !args) continue;

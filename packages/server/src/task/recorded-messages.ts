@@ -13,7 +13,7 @@ export interface RecordedMessagesOptions {
   readonly shared?: SharedTasks | undefined;
 }
 
-/** Finds the messages that were recorded so lately that another one under the same id is a retry (STREAM-7). */
+/** Finds the messages that were recorded so recently that another one under the same id is a retry (STREAM-7). */
 export class RecordedMessages {
   readonly #options: RecordedMessagesOptions;
   /** The message that is being taken for each principal and message id. The next one of that id waits for it. */

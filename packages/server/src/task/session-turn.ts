@@ -3,10 +3,10 @@ import type { AgentSessions, SessionTurn } from "../store/agent-sessions.ts";
 import type { EventLog } from "./event-log.ts";
 import type { TurnRecorder } from "./turn-recorder.ts";
 
-/** The time in milliseconds after which a conversation is tried again in which another server works. */
+/** The time in milliseconds between attempts to begin a turn while another server works in the conversation. */
 const RETRY_MS = 500;
 
-/** Where a turn of an agent that keeps conversations itself begins. */
+/** Dependencies of `beginSessionTurn`. */
 export interface SessionTurnOptions {
   readonly sessions: AgentSessions;
   readonly log: EventLog;
