@@ -7,7 +7,7 @@ import {
   readThought,
   tokenCount,
 } from "@devtool/coding-agent/model";
-import { CitationSchema, type Usage, UsageSchema } from "@devtool/schema";
+import { CitationSchema, UsageSchema } from "@devtool/schema";
 import type { Candidate, GenerateContentResponse, GenerateContentResponseUsageMetadata, Part } from "@google/genai";
 import { decodeSignature } from "./signature.ts";
 import { blockFault, stopFault } from "./stop-reason.ts";
@@ -45,7 +45,17 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
     const fault = stopFault(finishReason, finishMessage);
     if (fault) throw fault;
     const calls = this.#calls.end({ hasText: this.#hasText });
-    if (this.#usage) yield { case: "usage", value: readUsage(this.#usage) };
+    const usage = this.#usage;
+    if (usage) {
+      const thoughtTokens = tokenCount(usage.thoughtsTokenCount);
+      const value = create(UsageSchema, {
+        inputTokens: tokenCount(usage.promptTokenCount) + tokenCount(usage.toolUsePromptTokenCount),
+        cachedTokens: tokenCount(usage.cachedContentTokenCount),
+        outputTokens: tokenCount(usage.candidatesTokenCount) + thoughtTokens,
+        thoughtTokens,
+      });
+      yield { case: "usage", value };
+    }
     yield* calls;
   }
 
@@ -75,13 +85,4 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
       yield { case: "citation", value: create(CitationSchema, { uri, title, license }) };
     }
   }
-}
-
-function readUsage(usage: GenerateContentResponseUsageMetadata): Usage {
-  return create(UsageSchema, {
-    inputTokens: tokenCount(usage.promptTokenCount) + tokenCount(usage.toolUsePromptTokenCount),
-    cachedTokens: tokenCount(usage.cachedContentTokenCount),
-    outputTokens: tokenCount(usage.candidatesTokenCount) + tokenCount(usage.thoughtsTokenCount),
-    thoughtTokens: tokenCount(usage.thoughtsTokenCount),
-  });
 }

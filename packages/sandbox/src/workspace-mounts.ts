@@ -44,7 +44,13 @@ export function workspaceMounts(access: SandboxAccess, confinement: Confinement)
   views.set(workspace, workspaceAccess);
   for (const path of [...guarded.present, ...missing]) views.set(path, "read");
   const granted = writable.filter((path) => isGrantable(path, guarded, hidden) && !missing.includes(path));
-  for (const path of granted) grant(path, views, guarded);
+  for (const path of granted) {
+    // A guarded place that is granted is no longer a mount, so that it can be replaced and removed, as git does.
+    const isGuardedPlace = guarded.present.includes(path) && path !== join(guarded.workspace, ".git");
+    const isInGuardedPlace = guarded.present.some((other) => other !== path && isWithin(path, [other]));
+    if (isGuardedPlace && !isInGuardedPlace) views.delete(path);
+    else if (statsOf(path)) views.set(path, "write");
+  }
   for (const git of [join(workspace, ".git"), ...guarded.gitDirectories]) {
     if (granted.includes(git)) for (const path of gitPaths(git)) views.set(path, "read");
     // A grant of a directory around a repository is none of the repository.
@@ -58,13 +64,6 @@ export function workspaceMounts(access: SandboxAccess, confinement: Confinement)
     ...byDepth.flatMap(([path, view]) => mountOf(path, view)),
     ...redirects.flatMap((path) => ["--ro-bind", path, path]),
   ];
-}
-
-/** Makes a path writable. A guarded place that is granted is no longer a mount, so that it can be replaced and removed, as git does. */
-function grant(path: string, views: Map<string, View>, { workspace, present }: GuardedPlaces): void {
-  const isOfWorkspace = present.includes(path) && path !== join(workspace, ".git");
-  if (isOfWorkspace && !present.some((other) => other !== path && isWithin(path, [other]))) views.delete(path);
-  else if (statsOf(path)) views.set(path, "write");
 }
 
 /**

@@ -66,10 +66,18 @@ export class IgnoreRules {
     const known = this.#rules.get(directory);
     if (known) return known;
     const parent = directory.includes("/") ? posix.dirname(directory) : "";
-    const budget = directory === "" ? MAX_COST : this.#rulesOf(parent).remainingCost;
-    const rules = readRules(this.#workspace, directory, budget);
-    this.#rules.set(directory, rules);
-    return rules;
+    let remainingCost = directory === "" ? MAX_COST : this.#rulesOf(parent).remainingCost;
+    const files = remainingCost < MIN_COST ? [] : RULE_FILES;
+    const lines = files.flatMap((name) => readRuleLines(this.#workspace, posix.join(directory, name)));
+    const affordable = lines.filter((line) => {
+      const cost = estimateCost(line);
+      if (cost > remainingCost) return false;
+      remainingCost -= cost;
+      return true;
+    });
+    const rules = affordable.length === 0 ? undefined : ignore({ ignorecase: false }).add(affordable);
+    this.#rules.set(directory, { rules, remainingCost });
+    return { rules, remainingCost };
   }
 }
 
@@ -85,20 +93,6 @@ interface DirectoryRules {
 function directoriesAbove(path: string): string[] {
   const segments = path.split("/").slice(0, -1);
   return ["", ...segments.map((_segment, index) => segments.slice(0, index + 1).join("/"))];
-}
-
-function readRules(workspace: Workspace, directory: string, maxCost: number): DirectoryRules {
-  if (maxCost < MIN_COST) return { rules: undefined, remainingCost: maxCost };
-  let remainingCost = maxCost;
-  const lines = RULE_FILES.flatMap((name) => readRuleLines(workspace, posix.join(directory, name)));
-  const affordable = lines.filter((line) => {
-    const cost = estimateCost(line);
-    if (cost > remainingCost) return false;
-    remainingCost -= cost;
-    return true;
-  });
-  const rules = affordable.length === 0 ? undefined : ignore({ ignorecase: false }).add(affordable);
-  return { rules, remainingCost };
 }
 
 function readRuleLines(workspace: Workspace, path: string): string[] {

@@ -1,4 +1,4 @@
-import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { type CommandFile, CommandFileSchema } from "@devtool/schema";
 import { plainJson } from "@devtool/schema/json";
 import { Code, DevtoolError, type ErrorOptions } from "@devtool/server/agent";
@@ -17,7 +17,18 @@ export function readCommandFile(path: string, content: Buffer): CommandFile {
     throw invalidFile(path, `has ${content.length} bytes: limit is ${MAX_COMMAND_FILE_BYTES}`);
   }
   const text = content.toString("utf8").replace(/^\uFEFF/, "");
-  const file = decodeFile(path, path.endsWith(".toml") ? parseTomlFile(path, text) : parseMarkdownFile(path, text));
+  const json = path.endsWith(".toml") ? parseTomlFile(path, text) : parseMarkdownFile(path, text);
+  let file: CommandFile;
+  try {
+    file = fromJson(CommandFileSchema, json);
+  } catch (reason) {
+    // The words of protobuf-es about the message are removed: a user knows the file, not its schema.
+    const problem = firstLine(reason)
+      .replace(" from JSON:", ":")
+      .replace(/^(cannot decode message \S+ from JSON|cannot decode field \S+?\.(?=\w+ ))[:\s]*/, "");
+    const remedy = "it takes description, prompt and arguments";
+    throw invalidFile(path, `cannot be used: ${problem}`, { remedy, cause: reason });
+  }
   if (file.prompt.trim() === "") throw invalidFile(path, "has no prompt", { remedy: "say what the model is told" });
   return file;
 }
@@ -27,19 +38,6 @@ function parseTomlFile(path: string, text: string): JsonObject {
     return plainJson(parseToml(text));
   } catch (reason) {
     throw invalidFile(path, `is not valid TOML: ${firstLine(reason)}`, { cause: reason });
-  }
-}
-
-function decodeFile(path: string, json: JsonValue): CommandFile {
-  try {
-    return fromJson(CommandFileSchema, json);
-  } catch (reason) {
-    // The words of protobuf-es about the message are removed: a user knows the file, not its schema.
-    const problem = firstLine(reason)
-      .replace(" from JSON:", ":")
-      .replace(/^(cannot decode message \S+ from JSON|cannot decode field \S+?\.(?=\w+ ))[:\s]*/, "");
-    const remedy = "it takes description, prompt and arguments";
-    throw invalidFile(path, `cannot be used: ${problem}`, { remedy, cause: reason });
   }
 }
 

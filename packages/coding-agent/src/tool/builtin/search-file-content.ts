@@ -67,7 +67,10 @@ export function searchFileContentTool(
           const filter = new FileFilter(access({ toolName: NAME, args, named: [path], shows: "content" }));
           const options = { workspace, walk, expression, includes, filter };
           const lines = await searches.run((limits) => searchLines(options, limits), signal);
-          yield textResult(formatLines(lines, walk.ignoredCount) + filter.note);
+          const more = lines.length > MAX_MATCHES ? [`[more than ${MAX_MATCHES}: narrow the search]`] : [];
+          const found = [...lines.slice(0, MAX_MATCHES), ...more].join("\n");
+          const text = lines.length === 0 ? `No line matches.${ignoredNote(walk.ignoredCount)}` : found;
+          yield textResult(text + filter.note);
         },
       };
     },
@@ -114,12 +117,6 @@ async function searchLines(options: ContentSearch, signal: AbortSignal): Promise
     }
   }
   return found;
-}
-
-function formatLines(lines: readonly string[], ignoredCount: number): string {
-  if (lines.length === 0) return `No line matches.${ignoredNote(ignoredCount)}`;
-  const more = lines.length > MAX_MATCHES ? [`[more than ${MAX_MATCHES}: narrow the search]`] : [];
-  return [...lines.slice(0, MAX_MATCHES), ...more].join("\n");
 }
 
 /** Reads a text file. Returns undefined for a file that is binary, too large or unreadable; a search skips it. */
