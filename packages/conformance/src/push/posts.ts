@@ -56,6 +56,8 @@ function streamResponseProblem({ headers, body }: ReceivedPost): string | undefi
   return a2aJsonProblem(schema, body);
 }
 
+const EVENT_ID = "devtool-event-id";
+
 /**
  * Looks for the expected posts in order, with others allowed in between. Returns a failure for the
  * first one that is missing.
@@ -84,5 +86,3 @@ export function missingPost(
   }
   return undefined;
 }
-
-const EVENT_ID = "devtool-event-id";
