@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Plugin } from "rolldown";
 
-/** Puts the files of the console beside the command, where it looks for them. The console must be built. */
+/** Copies the files of the console to the directory in which the command looks for them. The console must be built. */
 export function consoleFiles(directory: string): Plugin {
   return {
     name: "console-files",

@@ -1,7 +1,8 @@
 /**
  * Takes the place of `standardwebhooks` in the bundle.
  *
- * Anthropic's SDK imports that package for webhooks, which models do not need, and it comes without the text of its licence.
+ * Anthropic's SDK imports that package for webhooks, which this command does not use. The package ships without the text
+ * of its licence.
  */
 export class Webhook {
   constructor() {

@@ -3,15 +3,15 @@ import { defineConfig } from "rolldown";
 import { consoleFiles } from "./console-files.ts";
 import { thirdPartyLicenses } from "./third-party-licenses.ts";
 
-// The command comes as few files, since a start is mostly the finding and reading of modules. What only some runs need is
-// in files of its own, which these load when they do.
+// The command is built to a few files, because finding and reading modules takes most of the start. Code that only some
+// commands need is in chunks of its own, which are loaded on demand.
 export default defineConfig({
   input: "src/main.ts",
   platform: "node",
-  // These read files of their own, so they stay packages.
+  // These packages read files of their own, so they are not bundled.
   external: ["tree-sitter-bash", "web-tree-sitter"],
-  // The oldest Node of `engines`: syntax that it cannot read, such as `await using`, is written in older words.
-  // React is as quick and as small as it can be without its checks for developers.
+  // The oldest Node of `engines`: newer syntax, such as `await using`, is transpiled for it.
+  // In production mode React has no development checks, which makes it smaller and faster.
   transform: { target: "node22.19", define: { "process.env.NODE_ENV": JSON.stringify("production") } },
   resolve: {
     // `import` and `require` are added as each is used.
@@ -25,7 +25,7 @@ export default defineConfig({
     dir: "dist",
     cleanDir: true,
     sourcemap: true,
-    // Else a part of it stands in one file with the server, which each client would load.
+    // Otherwise a part of it ends up in one chunk with the server, which every client command would load.
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [{ name: "connect-node", test: /@connectrpc\/connect-node/ }],
@@ -33,7 +33,7 @@ export default defineConfig({
   },
   plugins: [
     thirdPartyLicenses("THIRD-PARTY-LICENSES.txt"),
-    // With the licences of what is in them.
+    // They include the licences of the packages in them.
     consoleFiles(join(import.meta.dirname, "../console/dist/page")),
   ],
 });

@@ -5,7 +5,7 @@ import type { Plugin } from "rolldown";
 const PACKAGE = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
 const FIRST_COMMENT = /^(?:\/\/.*\n)+|^\/\*[\s\S]*?\*\//;
 
-/** Writes the licence of every package that went into a bundle beside it. Throws when the text of one is nowhere. */
+/** Writes the licences of all packages in a bundle to a file beside it. Throws for a package without a licence text. */
 export function thirdPartyLicenses(fileName: string): Plugin {
   return {
     name: "third-party-licenses",
@@ -20,28 +20,17 @@ export function thirdPartyLicenses(fileName: string): Plugin {
 
 function licenseOf(directory: string, modules: readonly string[]): string {
   const { name, version, license } = JSON.parse(readFileSync(join(directory, "package.json"), "utf8"));
-  const [texts] = [licenseFilesIn(directory), readmeIn(directory), noticesIn(modules)].filter(
-    ({ length }) => length > 0,
-  );
-  if (!texts) throw new Error(`${name} ${version} comes without the text of its licence, ${license}`);
-  return `${name} ${version}: ${license}\n\n${texts.join("\n\n")}\n`;
-}
-
-function licenseFilesIn(directory: string): string[] {
-  return textsIn(directory, /^(licen[cs]e|notice)/i);
-}
-
-/** The licence where it stands in the README, from its heading on. */
-function readmeIn(directory: string): string[] {
-  return textsIn(directory, /^readme/i).flatMap(
+  const files = textsIn(directory, /^(licen[cs]e|notice)/i);
+  // Some packages have their licence in the README alone, from its heading on.
+  const sections = textsIn(directory, /^readme/i).flatMap(
     (text) => /^#*\s*licen[cs]e\n[\s\S]*permission[\s\S]*/im.exec(text) ?? [],
   );
-}
-
-/** Copyright notices at the beginnings of files; some packages state their licence only there. */
-function noticesIn(modules: readonly string[]): string[] {
+  // Others state it only in copyright notices at the beginnings of their files.
   const comments = modules.map((id) => FIRST_COMMENT.exec(textOf(id))?.[0] ?? "");
-  return [...new Set(comments.filter((comment) => /copyright/i.test(comment)))];
+  const notices = [...new Set(comments.filter((comment) => /copyright/i.test(comment)))];
+  const texts = [files, sections, notices].find(({ length }) => length > 0);
+  if (!texts) throw new Error(`${name} ${version} comes without the text of its licence, ${license}`);
+  return `${name} ${version}: ${license}\n\n${texts.join("\n\n")}\n`;
 }
 
 function textsIn(directory: string, name: RegExp): string[] {

@@ -1,4 +1,3 @@
-import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -138,8 +137,18 @@ async function makeAgent({ name, source, setting }: AgentSpec, { codingAgent, pl
   }
 }
 
+/** Imports the agent of a module. Throws an error with the remedy for a file that is missing, unsafe or has no agent. */
 async function loadAgent(path: string, setting: string): Promise<Agent> {
-  assertOwn(await moduleStats(path, setting), setting);
+  const stats = await stat(path).catch((reason: unknown) => {
+    const problem = errorMessage(reason);
+    if (/[./]/.test(basename(path))) throw new Error(`${setting} cannot be read: ${problem}: ${REMEDY}`);
+    // A word without a dot is more likely the name of an agent than a file.
+    const names = [CODING_AGENT, ...AGENT_PROGRAMS.map(({ name }) => name)].join(", ");
+    const remedy = `choose ${names}, write ${ACP_PREFIX}COMMAND (docs/agents.md), or ${REMEDY}`;
+    throw new Error(`${setting} is not a file and not a known agent: ${remedy}`, { cause: reason });
+  });
+  if (!stats.isFile()) throw new Error(`${setting} is not a file: ${REMEDY}`);
+  assertOwn(stats, setting);
   const exported: Readonly<Record<string, unknown>> = await import(pathToFileURL(path).href).catch(
     (reason: unknown) => {
       throw new Error(`${setting} cannot be loaded: ${errorMessage(reason)}`, { cause: reason });
@@ -156,20 +165,6 @@ async function loadAgent(path: string, setting: string): Promise<Agent> {
   throw new Error(
     `${setting} exports an "agent" that is not an Agent: give it about.name, about.description and open() (docs/own-agent.md)`,
   );
-}
-
-/** Returns the status of a module's file. Throws an error with the remedy when there is no such file. */
-async function moduleStats(path: string, setting: string): Promise<Stats> {
-  const found = await stat(path).catch((reason: unknown) => {
-    const problem = errorMessage(reason);
-    if (/[./]/.test(basename(path))) throw new Error(`${setting} cannot be read: ${problem}: ${REMEDY}`);
-    // A word without a dot is more likely the name of an agent than a file.
-    const names = [CODING_AGENT, ...AGENT_PROGRAMS.map(({ name }) => name)].join(", ");
-    const remedy = `choose ${names}, write ${ACP_PREFIX}COMMAND (docs/agents.md), or ${REMEDY}`;
-    throw new Error(`${setting} is not a file and not a known agent: ${remedy}`, { cause: reason });
-  });
-  if (!found.isFile()) throw new Error(`${setting} is not a file: ${REMEDY}`);
-  return found;
 }
 
 function isAgent(value: unknown): value is Agent {

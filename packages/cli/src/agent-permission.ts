@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { stricterMode } from "@devtool/coding-agent/operator";
 import {
   ApprovalMode,
-  type CompiledRule,
   callRequest,
   createPolicyEngine,
   createShellAnalyzer,
@@ -20,10 +19,11 @@ export interface AgentRules {
 }
 
 /**
- * Creates a policy that answers the permission requests of other agents by the rules of this server: those of its policy files and of its
- * approval mode. What no rule decides, the user decides.
+ * Creates a policy that answers the permission requests of other agents by the rules of this server: those of its policy
+ * files and of its approval mode. The user decides calls that no rule matches.
  *
- * A request of an agent is a claim: the agent says which files and which command a call is about. Throws a `PolicyError` for an invalid file.
+ * A request of an agent is a claim: the agent says which files and which command a call is about. Throws a `PolicyError`
+ * for an invalid file.
  */
 export async function permissionPolicy({
   dataDirectory,
@@ -31,7 +31,13 @@ export async function permissionPolicy({
   approvalMode = ApprovalMode.DEFAULT,
 }: AgentRules): Promise<PermissionPolicy> {
   const own = await readPolicyFile({ path: join(dataDirectory, "policy.toml"), tier: "user", label: "policy.toml" });
-  const operators = await Promise.all(policyFiles.map(operatorRules));
+  const operators = await Promise.all(
+    policyFiles.map(async (path, index) => {
+      const compiled = await readPolicyFile({ path, tier: "operator" });
+      // Clients see the number of an operator's file in place of its path.
+      return compiled.map((rule) => ({ ...rule, label: `operator-${index + 1}${rule.label.slice(path.length)}` }));
+    }),
+  );
   const rules = [...own, ...operators.flat()];
   const analyze = createShellAnalyzer();
   return async (request, signal) => {
@@ -49,13 +55,7 @@ export async function permissionPolicy({
   };
 }
 
-/** Reads an operator's file. Clients see its number in place of its path. */
-async function operatorRules(path: string, index: number): Promise<CompiledRule[]> {
-  const rules = await readPolicyFile({ path, tier: "operator" });
-  return rules.map((rule) => ({ ...rule, label: `operator-${index + 1}${rule.label.slice(path.length)}` }));
-}
-
-/** Returns the calls that a request stands for, in the words of our rules. */
+/** Converts a request to the calls that rules match: one for each file, or one for the whole request. */
 function plainCalls({ kind, toolName, input, details, paths }: PermissionRequest): PlainCall[] {
   if (details?.case === "executeDetails") {
     const { command, workingDirectory } = details.value;
@@ -72,7 +72,7 @@ function plainCalls({ kind, toolName, input, details, paths }: PermissionRequest
 /** The kinds of calls that change files. */
 const CHANGES: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
 
-/** A call about several files runs only if it may for each of them. */
+/** Returns the strictest decision: a call about several files runs only if it is allowed for each of them. */
 function strictest(decisions: readonly PermissionDecision[]): PermissionDecision {
   const isFirm = (decision: PermissionDecision): boolean => decision.case === "ask" && decision.rule !== undefined;
   return (

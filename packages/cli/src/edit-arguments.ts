@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonObject } from "@bufbuild/protobuf";
 import { type AskedToolCall, modifiedArgumentsPart } from "@devtool/client";
 import type { Part } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
 import { editText } from "./editor.ts";
+import { errorMessage } from "./errors.ts";
 import type { Io } from "./io.ts";
 
 /**
  * Lets users write other arguments for tool calls, as JSON in their editor.
  *
- * Keeps what they wrote for a question, so that a mistake, or an answer that the server refuses, costs nobody their work.
+ * Keeps the text for each question, so that nobody loses their work by a mistake, or by an answer that the server refuses.
  */
 export class ArgumentsEditor {
   readonly #io: Pick<Io, "env">;
@@ -31,20 +31,17 @@ export class ArgumentsEditor {
     const before = this.#drafts.get(key) ?? `${JSON.stringify(inputParameters, undefined, 2)}\n`;
     const text = await editText(before, "arguments.json", this.#io);
     this.#drafts.set(key, text);
-    const args = readArguments(text);
+    let args: unknown;
+    try {
+      args = JSON.parse(text);
+    } catch (cause) {
+      const problem = errorMessage(cause);
+      throw new Error(`the arguments are not valid JSON: ${problem}: choose again to correct them`, { cause });
+    }
+    if (!isObject(args)) {
+      throw new Error("the arguments must be a JSON object, such as {}: choose again to correct them");
+    }
     if (isDeepStrictEqual(args, inputParameters)) throw new Error("the arguments are as they were: nothing was sent");
     return modifiedArgumentsPart(call, args);
   }
-}
-
-function readArguments(text: string): JsonObject {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    const problem = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`the arguments are not valid JSON: ${problem}: choose again to correct them`, { cause });
-  }
-  if (isObject(value)) return value;
-  throw new Error("the arguments must be a JSON object, such as {}: choose again to correct them");
 }

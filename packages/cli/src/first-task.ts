@@ -1,7 +1,7 @@
 import type { DevtoolClient } from "@devtool/client";
 import { findTaskId } from "./task-id.ts";
 
-/** Number of tasks among which the last conversation is looked for: slash commands are tasks as well. */
+/** Number of tasks to search for the last conversation: slash commands are tasks as well. */
 const LOOKED_AT = 20;
 
 /** How the command line names the task that a chat continues. */
@@ -21,16 +21,8 @@ export async function firstTask(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (options.task !== undefined) return findTaskId(client, options.task, signal);
-  return options.continue ? lastConversation(client, options.workspace ?? "", signal) : undefined;
-}
-
-/**
- * Returns the id of the last conversation in a workspace.
- *
- * @param workspacePath empty: in any
- * Throws when there is none.
- */
-async function lastConversation(client: DevtoolClient, workspacePath: string, signal: AbortSignal): Promise<string> {
+  if (!options.continue) return undefined;
+  const { workspace: workspacePath = "" } = options;
   const { tasks } = await client.tasks.listTasks({ workspacePath, pageSize: LOOKED_AT }, { signal });
   for (const { id } of tasks) {
     const { task } = await client.tasks.getTask({ taskId: id }, { signal });

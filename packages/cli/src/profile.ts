@@ -12,7 +12,7 @@ const STREAMING_TIMEOUT_MS = 2_000;
 /** The kits receive notifications on any port of this machine. */
 const WEBHOOKS = ["localhost:*", "127.0.0.1:*"];
 
-/** The settings that a profile overrides. */
+/** The settings that a profile starts from. */
 interface Base {
   /** The environment variables, of which the kits read some too. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -24,10 +24,13 @@ interface Base {
 export async function profileOptions(profile: Profile, { env, configured }: Base): Promise<ServerOptions> {
   const { createTckAgent } = await import("@devtool/server/tck");
   const { ordinary, a2a } = RULES[profile];
+  const seconds = env.TCK_STREAMING_TIMEOUT ?? "";
+  const streamingTimeoutMs = seconds === "" ? STREAMING_TIMEOUT_MS : Number(seconds) * 1000;
+  if (!(streamingTimeoutMs > 0 && Number.isFinite(streamingTimeoutMs))) {
+    throw new Error(`TCK_STREAMING_TIMEOUT "${seconds}" is not a duration: give seconds, such as 2.0`);
+  }
   return {
-    agents: {
-      devtool: createTckAgent({ ordinary, streamingTimeoutMs: streamingTimeoutMs(env.TCK_STREAMING_TIMEOUT) }),
-    },
+    agents: { devtool: createTckAgent({ ordinary, streamingTimeoutMs }) },
     a2a,
     retryWindowMs: 0,
     pushTargets: [...(configured.pushTargets ?? []), ...WEBHOOKS],
@@ -50,10 +53,3 @@ const RULES: Readonly<Record<Profile, Rules>> = {
   "tck-0.3": { ordinary: "input-required", a2a: {} },
   acts: { ordinary: "completed", a2a: { ...STRICT, inputModes: ["text/*", "application/json"] } },
 };
-
-function streamingTimeoutMs(seconds: string | undefined): number {
-  if (seconds === undefined || seconds === "") return STREAMING_TIMEOUT_MS;
-  const ms = Number(seconds) * 1000;
-  if (ms > 0 && Number.isFinite(ms)) return ms;
-  throw new Error(`TCK_STREAMING_TIMEOUT "${seconds}" is not a duration: give seconds, such as 2.0`);
-}

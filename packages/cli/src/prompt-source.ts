@@ -1,5 +1,5 @@
 import { fstatSync } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { errorMessage, UsageError } from "./errors.ts";
 import { type Io, isTerminal, writeLine } from "./io.ts";
 
@@ -16,8 +16,9 @@ const MAX_PROMPT_BYTES = 1024 * 1024;
  * Returns the prompt: the words of the command line, the content of `--prompt-file`, or all of standard input for `-` and
  * when nothing else is given.
  *
- * Standard input is not read when there is another prompt; the user is told when something may be in it. Line breaks at the end are removed.
- * Throws when there is no prompt, or more than one, and for one that cannot be read, is not UTF-8 or is larger than 1 MiB.
+ * Standard input is not read when there is another prompt, and the user is told if it may hold text. Line breaks at the
+ * end are removed. Throws when there is no prompt, or more than one, and for a prompt that cannot be read, is not UTF-8 or
+ * is larger than 1 MiB.
  */
 export async function readPrompt(words: string | undefined, { promptFile }: PromptOptions, io: Io): Promise<string> {
   if (words !== undefined && promptFile !== undefined) {
@@ -30,13 +31,17 @@ export async function readPrompt(words: string | undefined, { promptFile }: Prom
     writeLine(io.stderr, `devtool: standard input is not read, because there is another prompt; ${remedy}`);
   }
   const prompt = await promptFrom(words, promptFile, io);
-  if (prompt.trim() === "") throw new UsageError(`${nameOf(words, promptFile)} is empty: say what the agent is to do`);
-  return prompt;
+  if (prompt.trim() !== "") return prompt;
+  const name = isStdin ? "the prompt on standard input" : "the prompt";
+  const subject = promptFile === undefined ? name : `prompt file "${promptFile}"`;
+  throw new UsageError(`${subject} is empty: say what the agent is to do`);
 }
 
 async function promptFrom(words: string | undefined, promptFile: string | undefined, io: Io): Promise<string> {
   if (promptFile !== undefined) {
-    await using file = await openPrompt(promptFile);
+    await using file = await open(promptFile).catch((reason: unknown) => {
+      throw new Error(`prompt file "${promptFile}" cannot be read: ${errorMessage(reason)}`, { cause: reason });
+    });
     return await decode(file.createReadStream({ autoClose: false }), `prompt file "${promptFile}"`);
   }
   if (words !== undefined && words !== "-") return words;
@@ -48,24 +53,11 @@ async function promptFrom(words: string | undefined, promptFile: string | undefi
   return decode(io.stdin, "standard input");
 }
 
-/** Whether a shell has put a pipe or a file with content in the place of a stream. Only reading would tell whether a pipe is empty. */
+/** Whether a stream is a pipe, or a file with content. Whether a pipe is empty is not known before it is read. */
 function isPipeOrFile(stream: Io["stdin"]): boolean {
   if (!("fd" in stream) || typeof stream.fd !== "number") return false;
   const status = fstatSync(stream.fd);
   return status.isFIFO() || (status.isFile() && status.size > 0);
-}
-
-async function openPrompt(path: string): Promise<FileHandle> {
-  try {
-    return await open(path);
-  } catch (reason) {
-    throw new Error(`prompt file "${path}" cannot be read: ${errorMessage(reason)}`, { cause: reason });
-  }
-}
-
-function nameOf(words: string | undefined, promptFile: string | undefined): string {
-  if (promptFile !== undefined) return `prompt file "${promptFile}"`;
-  return words === undefined || words === "-" ? "the prompt on standard input" : "the prompt";
 }
 
 /** Reads a text to its end. */

@@ -4,7 +4,7 @@ import type { Address } from "./address.ts";
 import { errorMessage } from "./errors.ts";
 import { UnprovenServerError } from "./server-identity.ts";
 
-/** How long a call waits for a server to start again, in milliseconds. */
+/** Maximum time that a call waits for a server to start again, in milliseconds. */
 const MAX_WAIT_MS = 120_000;
 
 /** Interval of looking for the server, in milliseconds. */
@@ -28,7 +28,7 @@ export interface ReconnectOptions {
   /** Receives messages for the user. */
   readonly notify: (text: string) => void;
   /**
-   * How long a call waits for the server, in milliseconds.
+   * Maximum time that a call waits for the server, in milliseconds.
    *
    * Default: 2 minutes.
    */
@@ -77,7 +77,12 @@ export class ReconnectingTransport implements Transport {
   async #wait(first: Look, signal: AbortSignal): Promise<Transport> {
     const { maxWaitMs = MAX_WAIT_MS } = this.#options;
     let looked = first;
-    this.#tellGone(looked);
+    // The user is told once, until the server is back.
+    if (!this.#isToldGone) {
+      this.#isToldGone = true;
+      const gone = looked.problem ?? `the server at ${this.#current.address.url} is gone`;
+      this.#options.notify(`${gone}: waiting for it to start again`);
+    }
     this.#waiting++;
     try {
       const end = performance.now() + maxWaitMs;
@@ -95,14 +100,6 @@ export class ReconnectingTransport implements Transport {
     this.#isToldGone = false;
     const remedy = looked.problem ?? 'start it with "devtool serve" and try again';
     throw new ConnectError(`no server came back within ${maxWaitMs / 1000} seconds: ${remedy}`, FINAL);
-  }
-
-  /** Tells the user once, until the server is back, that calls wait for it. */
-  #tellGone({ problem }: Look): void {
-    if (this.#isToldGone) return;
-    this.#isToldGone = true;
-    const gone = problem ?? `the server at ${this.#current.address.url} is gone`;
-    this.#options.notify(`${gone}: waiting for it to start again`);
   }
 
   async #look(signal: AbortSignal): Promise<Look> {

@@ -7,10 +7,13 @@ export function urlProblem(url: string, reason: unknown): ConnectError {
   return new ConnectError(problem, code, undefined, undefined, reason);
 }
 
-/** Returns what the causes of an error, or its code, say in the words of a user. Undefined if its message says enough. */
+/** Describes the cause of an error, or its code, for users. Undefined if its message says enough. */
 function diagnosis(url: string, reason: unknown): string | undefined {
   const { code, rawMessage } = ConnectError.from(reason);
-  const cause = systemCode(reason);
+  const causes: Error[] = [];
+  for (let each = reason; each instanceof Error && causes.length < 8; each = each.cause) causes.push(each);
+  // The first code of Node, OpenSSL or undici.
+  const [cause = ""] = causes.flatMap((each) => ("code" in each && typeof each.code === "string" ? [each.code] : []));
   const { protocol = "", hostname = url, host = url } = URL.parse(url) ?? {};
   if (cause === "ECONNREFUSED") return `nothing listens at ${host} (${cause}): start the agent, or check host and port`;
   if (cause === "ENOTFOUND" || cause === "EAI_AGAIN")
@@ -29,23 +32,6 @@ function diagnosis(url: string, reason: unknown): string | undefined {
   if (rawMessage === "the document is not valid JSON")
     return "its card is not valid JSON: check that the URL is that of an A2A agent and not of a web page";
   if (code === Code.Unavailable && rawMessage === "the connection was lost")
-    return `it was not reached (${lastMessage(reason)}): check host and port`;
+    return `it was not reached (${causes.at(-1)?.message ?? ""}): check host and port`;
   return undefined;
-}
-
-/** Returns the first code of Node, OpenSSL or undici among the causes of an error. Empty if there is none. */
-function systemCode(reason: unknown): string {
-  for (let each: unknown = reason, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth++) {
-    if ("code" in each && typeof each.code === "string") return each.code;
-  }
-  return "";
-}
-
-/** Returns the message of the last cause of an error. */
-function lastMessage(reason: unknown): string {
-  let last = "";
-  for (let each: unknown = reason, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth++) {
-    last = each.message;
-  }
-  return last;
 }

@@ -13,18 +13,18 @@ import { errorCode } from "./errors.ts";
  */
 export async function assertUsableRoots(roots: readonly string[], data: string): Promise<void> {
   const realData = await realPathOf(data);
-  const problems = await Promise.all(roots.map(async (root) => overlap(await realPathOf(root), realData)));
+  const problems = await Promise.all(
+    roots.map(async (root) => {
+      const workspace = await realPathOf(root);
+      if (isInside(workspace, realData)) return "contains the server's own data";
+      return isInside(realData, workspace) ? "lies in the server's own data" : undefined;
+    }),
+  );
   const [problem] = problems;
   if (problem === undefined || problems.includes(undefined)) return;
   throw new Error(
     `workspace "${roots[0]}" ${problem} "${data}": choose a project's directory with --workspace, or name one with --root`,
   );
-}
-
-/** Returns how a workspace and the data directory overlap; undefined when they do not. Both are real paths. */
-function overlap(workspace: string, data: string): string | undefined {
-  if (isInside(workspace, data)) return "contains the server's own data";
-  return isInside(data, workspace) ? "lies in the server's own data" : undefined;
 }
 
 /** Returns a path without symbolic links. What is missing at its end stays as it is. */

@@ -33,8 +33,9 @@ import { isSlashLine, readSlashLine } from "../slash-line.ts";
  */
 export async function chat(options: ChatOptions, io: Io): Promise<number> {
   const mode = approvalModeOf(options.approvalMode);
-  // Ink and React are loaded here alone, while the server is looked for.
-  const loading = canRedraw(io) ? import("../chat/terminal-chat.ts") : undefined;
+  // Ink needs a terminal that can move its cursor. It is loaded only here, while the server is looked for.
+  const canRedraw = isAtTerminal(io.stdin) && isAtTerminal(io.stdout) && io.env.TERM !== "dumb";
+  const loading = canRedraw ? import("../chat/terminal-chat.ts") : undefined;
   let tell = createNotifier(io);
   const connection = await openConnection(options, io, (text) => tell(text));
   assertNarrower(mode, connection.address.info?.approvalMode);
@@ -44,11 +45,6 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
   const { terminalChat } = (await loading) ?? { terminalChat: undefined };
   if (terminalChat) return terminalChat({ connection, options, io, onNotice });
   return lineChat({ connection, options, io, onNotice });
-}
-
-/** Returns whether standard input and output are a terminal that can move its cursor. */
-function canRedraw({ stdin, stdout, env }: Io): boolean {
-  return isAtTerminal(stdin) && isAtTerminal(stdout) && env.TERM !== "dumb";
 }
 
 /** Chats line by line: for pipes, and for terminals that cannot move their cursor. */
@@ -105,7 +101,7 @@ class ChatSession {
   readonly #io: Io;
   #task: Task = emptyTask();
   #contextId = "";
-  /** The settings that the next message takes to the task of `--task`. */
+  /** The settings that the next message changes in the task of `--task`. */
   #change: Partial<ReturnType<typeof sessionSettings>> = {};
   readonly #transcript: Transcript;
 
@@ -141,7 +137,7 @@ class ChatSession {
     this.#io.stdout.write(this.#transcript.line(paintFor(this.#io)("dim", visible(text))));
   }
 
-  /** Asks questions again that were left open, for example because the answer did not arrive. Returns whether none is left. */
+  /** Repeats questions that were left open, for example because the answer did not arrive. Returns whether none is left. */
   async answer(conversation: ConversationOptions, interrupts: Interrupts): Promise<boolean> {
     const asking = this.running;
     if (pendingToolCalls(asking).length === 0) return true;
@@ -167,27 +163,22 @@ class ChatSession {
     if (isTerminal(this.#task.state)) this.#io.stdout.write("\n");
   }
 
-  /** Runs a slash command in the context of the chat. */
+  /** Runs a slash command in the context of the chat. Prints why if it did not start. */
   async command(line: string, conversation: ConversationOptions, interrupts: Interrupts): Promise<void> {
     this.running = emptyTask();
     const task = await interrupts.during(async (signal) => {
-      const taskId = await this.#start(line, signal);
-      if (taskId === undefined) return this.running;
-      return answerAll(await followToRest(taskId, conversation, signal), conversation, signal);
+      await this.refreshCommands(signal);
+      const command = readSlashLine(line, this.commands);
+      const { result } = await this.#client.commands.runSlashCommand({ command, ...this.#where() }, { signal });
+      if (!result || result.status === CommandExecutionStatus.FAILED_TO_START) {
+        writeLine(this.#io.stderr, indented(result?.message || "the command did not start"));
+        return this.running;
+      }
+      return answerAll(await followToRest(result.executionId, conversation, signal), conversation, signal);
     });
     this.running = task;
     this.#contextId ||= task.contextId;
     if (task.id !== "") this.#io.stdout.write("\n");
-  }
-
-  /** Starts a command and returns the id of its task; prints why and returns undefined when it did not start. */
-  async #start(line: string, signal: AbortSignal): Promise<string | undefined> {
-    await this.refreshCommands(signal);
-    const command = readSlashLine(line, this.commands);
-    const { result } = await this.#client.commands.runSlashCommand({ command, ...this.#where() }, { signal });
-    if (result && result.status !== CommandExecutionStatus.FAILED_TO_START) return result.executionId;
-    writeLine(this.#io.stderr, indented(result?.message || "the command did not start"));
-    return undefined;
   }
 
   /** Lists the server's slash commands again. A server that cannot list them has none. */

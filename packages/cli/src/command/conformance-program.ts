@@ -37,7 +37,12 @@ async function* programResults(
 ): AsyncIterable<CaseResult> {
   const workspace = await mkdtemp(join(tmpdir(), "devtool-program-"));
   const running = spawn(command, args, { cwd: dirname(resolve(path)), stdio: ["pipe", "pipe", "inherit"], signal });
-  const failed = rejectOnFailure(running, command, path);
+  // Rejects when the program cannot be started, and never resolves.
+  const failed = once(running, "error").then(([cause]): never => {
+    const remedy = `build the binding first (pnpm bindings LANGUAGE), or correct ${path}`;
+    throw new Error(`program ${JSON.stringify(command)} cannot be run: ${remedy}: ${cause}`, { cause });
+  });
+  failed.catch(() => undefined);
   try {
     await using server = await serveCodingAgent({ workspace, sandbox: "none" });
     const streams = programStreams(running, failed);
@@ -60,34 +65,23 @@ async function readBinding(path: string): Promise<Binding> {
   }
 }
 
-/** Returns a promise that rejects when a program cannot be started, and never resolves. */
-function rejectOnFailure(running: ChildProcess, command: string, path: string): Promise<never> {
-  const failed = once(running, "error").then(([cause]): never => {
-    const remedy = `build the binding first (pnpm bindings LANGUAGE), or correct ${path}`;
-    throw new Error(`program ${JSON.stringify(command)} cannot be run: ${remedy}: ${cause}`, { cause });
-  });
-  failed.catch(() => undefined);
-  return failed;
-}
-
 /** Returns the streams of a program. Writing and reading reject when the program has failed. */
 function programStreams({ stdin, stdout }: ChildProcess, failed: Promise<never>): ProgramStreams {
   if (!stdin || !stdout) throw new Error("the program has no standard streams");
   // The end of its output reports that a program has ended.
   stdin.on("error", () => undefined);
+  async function* readOutput(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    const iterator = chunks[Symbol.asyncIterator]();
+    for (;;) {
+      const { done, value } = await Promise.race([iterator.next(), failed]);
+      if (done) return;
+      yield value;
+    }
+  }
   return {
     async write(bytes) {
       if (!stdin.write(bytes)) await Promise.race([once(stdin, "drain"), once(stdin, "close"), failed]);
     },
-    output: untilFailed(stdout, failed),
+    output: readOutput(stdout),
   };
-}
-
-async function* untilFailed(chunks: AsyncIterable<Uint8Array>, failed: Promise<never>): AsyncIterable<Uint8Array> {
-  const iterator = chunks[Symbol.asyncIterator]();
-  for (;;) {
-    const { done, value } = await Promise.race([iterator.next(), failed]);
-    if (done) return;
-    yield value;
-  }
 }

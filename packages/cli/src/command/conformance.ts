@@ -10,7 +10,7 @@ import {
   readKnownFailing,
   reportTable,
 } from "@devtool/conformance";
-import { CaseReportSchema, type Report, ReportSchema } from "@devtool/schema/conformance";
+import { CaseReportSchema, ReportSchema } from "@devtool/schema/conformance";
 import { defined } from "@devtool/schema/json";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
@@ -34,7 +34,7 @@ export interface ConformanceOptions extends ServerOptions {
 
 /** `devtool conformance`: tests a server or a program, and reports which requirements it meets. */
 export async function conformance(url: string | undefined, options: ConformanceOptions, io: Io): Promise<number> {
-  const { json, knownFailing } = options;
+  const { json, knownFailing, reportHtml, reportJunit, reportJson } = options;
   const listed = knownFailing === undefined ? undefined : readKnownFailing(await readFile(knownFailing, "utf8"));
   using interrupt = interruptSignal(io);
   const { results: playing, ...play } = await choosePlay({ url, io, ...options }, interrupt.signal);
@@ -46,7 +46,11 @@ export async function conformance(url: string | undefined, options: ConformanceO
   const report = createReport({ ...play, ...defined({ known: listed }), results, time: new Date() });
   if (json) for (const item of report.cases) writeJsonLine(io.stdout, CaseReportSchema, item);
   else writeLine(io.stdout, `\n${visible(reportTable(report))}`);
-  await writeReports(report, options);
+  if (reportHtml !== undefined) await writeFile(reportHtml, htmlPage([report]));
+  if (reportJunit !== undefined) await writeFile(reportJunit, junitXml([report]));
+  if (reportJson !== undefined) {
+    await writeFile(reportJson, `${JSON.stringify(toJson(ReportSchema, report), undefined, 2)}\n`);
+  }
   return isClean(report) ? ExitCode.OK : ExitCode.FAILED;
 }
 
@@ -60,16 +64,6 @@ async function choosePlay(
   if (program !== undefined) return (await import("./conformance-program.ts")).playProgram(program, signal);
   if (url === undefined) throw new Error("nothing to test: give the URL of a server, or --program <binding.json>");
   return playServer({ url, ...options }, signal);
-}
-
-async function writeReports(
-  report: Report,
-  { reportHtml, reportJunit, reportJson }: ConformanceOptions,
-): Promise<void> {
-  if (reportHtml !== undefined) await writeFile(reportHtml, htmlPage([report]));
-  if (reportJunit !== undefined) await writeFile(reportJunit, junitXml([report]));
-  const json = JSON.stringify(toJson(ReportSchema, report), undefined, 2);
-  if (reportJson !== undefined) await writeFile(reportJson, `${json}\n`);
 }
 
 function resultLine(result: CaseResult, io: Io): string {

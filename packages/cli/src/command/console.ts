@@ -27,12 +27,15 @@ type Access = Client<typeof BrowserAccessService>;
 /** `devtool console`: opens the console in a browser, or lists and revokes the sessions of browsers. */
 export async function openConsole(options: ConsoleOptions, io: Io): Promise<number> {
   const found = await browserAccess(options, io);
-  const { access } = found;
+  const { access, url } = found;
+  const { label = "", data = defaultDataDirectory(io.env), open } = options;
   try {
     if (options.list) await listSessions(access, io);
     else if (options.revoke !== undefined) await access.revokeBrowserSession({ id: options.revoke });
     else {
-      await openPage(found, options, io);
+      const address = await codedAddress(access, url, label);
+      if (open !== false) await openInBrowser(address, data, io);
+      writeLine(io.stdout, `Open this address within a minute; it works once:\n\n  ${address}\n`);
       await showPhoneCode(found, io);
     }
   } catch (reason) {
@@ -49,22 +52,11 @@ export async function openConsole(options: ConsoleOptions, io: Io): Promise<numb
 
 async function listSessions(access: Access, io: Io): Promise<void> {
   const { sessions } = await access.listBrowserSessions({});
-  for (const session of sessions) writeLine(io.stdout, sessionLine(session));
-}
-
-function sessionLine({ id, label, createTime, expireTime }: BrowserSession): string {
-  const time = (at: typeof createTime): string => (at ? timestampDate(at).toISOString() : "");
-  return visibleName(`${id}  since ${time(createTime)}  until ${time(expireTime)}  ${label}`).trimEnd();
-}
-
-async function openPage(
-  { access, url }: BrowserAccess,
-  { label = "", data, open }: ConsoleOptions,
-  io: Io,
-): Promise<void> {
-  const address = await codedAddress(access, url, label);
-  if (open !== false) await openInBrowser(address, data ?? defaultDataDirectory(io.env), io);
-  writeLine(io.stdout, `Open this address within a minute; it works once:\n\n  ${address}\n`);
+  const time = (at: BrowserSession["createTime"]): string => (at ? timestampDate(at).toISOString() : "");
+  for (const { id, label, createTime, expireTime } of sessions) {
+    const line = `${id}  since ${time(createTime)}  until ${time(expireTime)}  ${label}`;
+    writeLine(io.stdout, visibleName(line).trimEnd());
+  }
 }
 
 /** Prints a QR code with an address for a phone, or what the server needs for that. The phone gets a code, and so a session, of its own. */

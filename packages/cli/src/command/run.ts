@@ -1,4 +1,4 @@
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { basename } from "node:path";
 import { textMessage } from "@devtool/client";
 import { emptyTask, oneLine, type Part, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
@@ -26,7 +26,7 @@ export interface RunOptions extends JobOptions, SessionOptions, PromptOptions {
   readonly approvalMode?: string;
   /** Files of images to send with the prompt. */
   readonly image?: readonly string[];
-  /** File to write what the agent said last to. It is emptied when the job starts. */
+  /** File to write the agent's last message to. It is emptied when the job starts. */
   readonly outputLastMessage?: string;
 }
 
@@ -41,7 +41,13 @@ export async function run(words: string | undefined, options: RunOptions, io: Io
   const prompt = await readPrompt(words, options, io);
   const images = await readImages(options.image ?? []);
   const { outputLastMessage } = options;
-  await using output = outputLastMessage === undefined ? undefined : await openOutput(outputLastMessage);
+  const opening = outputLastMessage === undefined ? undefined : open(outputLastMessage, "w");
+  await using output = await opening?.catch((reason: unknown) => {
+    const problem = errorMessage(reason);
+    throw new Error(`file "${outputLastMessage}" for the last message cannot be written: ${problem}`, {
+      cause: reason,
+    });
+  });
   await using server = await serverForJob(options, io);
   assertNarrower(approvalModeOf(options.approvalMode), server.approvalMode);
   const conversation = createConversation(server.client, { ...options, clientLabel: "devtool run" }, io);
@@ -50,7 +56,7 @@ export async function run(words: string | undefined, options: RunOptions, io: Io
   return exitCode;
 }
 
-/** Reads images. Throws for a file that is not one by the ending of its name, cannot be read or is too large, alone or with the others. */
+/** Reads images. Throws for a name without the ending of an image, for a file that cannot be read, and for files that are too large. */
 async function readImages(paths: readonly string[]): Promise<Part[]> {
   const parts: Part[] = [];
   for (const path of paths) {
@@ -68,16 +74,6 @@ async function readImages(paths: readonly string[]): Promise<Part[]> {
     throw new Error(`the images have ${size} bytes together, the limit is ${MAX_ATTACHED_BYTES}: leave some out`);
   }
   return parts;
-}
-
-async function openOutput(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, "w");
-  } catch (reason) {
-    throw new Error(`file "${path}" for the last message cannot be written: ${errorMessage(reason)}`, {
-      cause: reason,
-    });
-  }
 }
 
 interface Job {

@@ -9,7 +9,7 @@ import { defined } from "@devtool/schema/json";
 import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
 import { assertSafeExposure, failpoint } from "@devtool/server/operator";
 import { type AgentMakers, agentSpecs, choicesOf, loadAgents } from "../agent-modules.ts";
-import { agentOptions, describeModel, operatorConfig } from "../agent-options.ts";
+import { agentOptions, describeModel, type OperatorConfig, operatorConfig } from "../agent-options.ts";
 import { permissionPolicy } from "../agent-permission.ts";
 import { approvalModeOf } from "../approval-mode.ts";
 import { type ConsoleFlag, consoleOption } from "../console-option.ts";
@@ -56,7 +56,10 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   await writeDiscovery(data, info);
   const welcome = { ...options, data, model, modelLine, publicUrl: server.publicUrl, hasConsole };
   writeLine(io.stdout, options.json ? toJsonString(ServerInfoSchema, info) : welcomeText(info, welcome, io));
-  await untilStopped(io);
+  const interrupted = Promise.withResolvers<void>();
+  const stopListening = io.onInterrupt(() => interrupted.resolve());
+  await Promise.race([interrupted.promise, once(process, "SIGTERM")]);
+  stopListening();
   await server.close();
   await removeDiscovery(data, process.pid);
   return ExitCode.OK;
@@ -87,6 +90,7 @@ interface Started {
   readonly keep: () => Promise<void>;
 }
 
+/** Makes the workspace and starts the server with its agents. */
 async function start({ root = [], ...options }: ServeOptions, data: string, io: Io): Promise<Started> {
   const workspace = resolve(options.workspace ?? ".");
   const workspaceRoots = [workspace, ...root.map((path) => resolve(path))];
@@ -95,6 +99,37 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
   await mkdir(workspace, { recursive: true });
   failpoint("devtool:workspace.make.after");
   const operator = await operatorConfig(options.config, data);
+  const { decided, approvalMode } = await decideOptions(options, { operator, workspaceRoots, data }, io);
+  // Checked before the token is added: a generated token does not mean that other machines may connect.
+  assertSafeExposure(decided);
+  const { token, keep } = await tokenFor(options, decided.token, data);
+  const server = await createServer({ ...decided, token, workspace, workspaceRoots, dataDirectory: data });
+  const about = {
+    agent: Object.values(decided.agents)[0]?.about.name ?? "",
+    agents: choicesOf(decided.agents),
+    ...defined({ certificate: decided.tls?.certificate }),
+    approvalMode,
+    workspace,
+    workspaceRoots,
+  };
+  const modelLine = describeModel(operator, io, options.model);
+  return { server, about, modelLine, hasConsole: decided.site !== undefined, keep };
+}
+
+/** Where a server runs, and what its operator has configured. */
+interface Operation {
+  readonly operator: OperatorConfig;
+  readonly workspaceRoots: readonly string[];
+  /** The data directory. */
+  readonly data: string;
+}
+
+/** Returns the options of the server, with its agents loaded, and its approval mode. The flags override the config file. */
+async function decideOptions(
+  options: ServeOptions,
+  { operator, workspaceRoots, data }: Operation,
+  io: Io,
+): Promise<{ readonly decided: ServerOptions; readonly approvalMode: ApprovalMode }> {
   const configured = {
     ...(await agentOptions(operator, io, options.model)),
     ...(await listenOptions(options, operator)),
@@ -119,25 +154,7 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
       : { agents: await loadAgents(specs, makers) }),
     ...(options.anonymous && { anonymous: "admit" as const }),
   };
-  // Checked before the token is added: a generated token does not mean that other machines may connect.
-  assertSafeExposure(decided);
-  const { token, keep } = await tokenFor(options, decided.token, data);
-  const server = await createServer({ ...decided, token, workspace, workspaceRoots, dataDirectory: data });
-  const about = {
-    agent: Object.values(decided.agents)[0]?.about.name ?? "",
-    agents: choicesOf(decided.agents),
-    ...defined({ certificate: decided.tls?.certificate }),
-    approvalMode,
-    workspace,
-    workspaceRoots,
-  };
-  return {
-    server,
-    about,
-    modelLine: describeModel(operator, io, options.model),
-    hasConsole: decided.site !== undefined,
-    keep,
-  };
+  return { decided, approvalMode };
 }
 
 /** Returns the server's token: the one of the token file, of the last start, or a new one. */
@@ -165,19 +182,23 @@ interface Welcome extends ServeOptions {
 function welcomeText(info: ServerInfo, options: Welcome, io: Io): string {
   if (options.profile) return kitWelcome(options, options.profile);
   const { data, workspace, model, modelLine, publicUrl } = options;
+  const command = commandName(io.env);
   const at = data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
+  const consoleLine = options.hasConsole ? `\n  console                  ${command} console` : "";
+  const question = model === "" ? "Hello." : "What is this project about?";
+  const example = model === "scripted" ? "write hello.txt hello\\n" : question;
   return `devtool serves ${resolve(workspace ?? ".")}
 
   A2A, Connect, gRPC       ${publicUrl}${publicUrl === info.url ? "" : ` (listens at ${info.url})`}
-  agent card               ${publicUrl}/.well-known/agent-card.json${options.hasConsole ? consoleLine(io) : ""}
+  agent card               ${publicUrl}/.well-known/agent-card.json${consoleLine}
   bearer token             in ${discoveryPath(data)}
   ${servedLine(info.agent, model, modelLine)}
 
 Try it in a second terminal:
 
-  ${commandName(io.env)} chat${at}
+  ${command} chat${at}
 
-and type, for instance:  ${exampleFor(model)}
+and type, for instance:  ${example}
 Ctrl-C stops the server. The next start has every task: one that was at work waits for a message to go on, one that asked
 still asks.`;
 }
@@ -188,15 +209,6 @@ function servedLine(agent: string, model: string, modelLine: string): string {
   if (modelLine.startsWith(`${model} (`)) return `model                    ${modelLine}`;
   const hint = "runs prompts as scripts; set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY for a model";
   return `model                    ${model}${model === "scripted" ? ` (${hint})` : ""}`;
-}
-
-function consoleLine({ env }: Io): string {
-  return `\n  console                  ${commandName(env)} console`;
-}
-
-function exampleFor(model: string): string {
-  if (model === "") return "Hello.";
-  return model === "scripted" ? "write hello.txt hello\\n" : "What is this project about?";
 }
 
 /** Returns the command as the user typed it: through a script of the clone, through `npx`, or by its name. */
@@ -219,12 +231,4 @@ function kitWelcome({ data, anonymous, publicUrl: url }: Welcome, profile: Profi
   tasks                    in ${data}
 
 Ctrl-C stops the server.`;
-}
-
-/** Waits for SIGTERM or Ctrl-C. */
-async function untilStopped(io: Io): Promise<void> {
-  const interrupted = Promise.withResolvers<void>();
-  const stopListening = io.onInterrupt(() => interrupted.resolve());
-  await Promise.race([interrupted.promise, once(process, "SIGTERM")]);
-  stopListening();
 }

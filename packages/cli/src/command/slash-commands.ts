@@ -1,4 +1,4 @@
-import { CommandExecutionStatus, oneLine, type SlashCommand, type Task, ToolCallStatus } from "@devtool/schema";
+import { CommandExecutionStatus, oneLine, type SlashCommand, ToolCallStatus, toolCallsOf } from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection.ts";
 import { answerAll, followToRest } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -35,19 +35,14 @@ export async function exec(
     const begun = await followToRest(taskId, conversation, interrupt.signal);
     const task = await answerAll(begun, conversation, interrupt.signal);
     const code = conversation.exitCode(task);
-    return code === ExitCode.OK && isLastCallFailed(task) ? ExitCode.FAILED : code;
+    // The task of a command completes even if its last tool call failed, since an agent can continue from there.
+    const last = task.history.flatMap(toolCallsOf).at(-1);
+    return code === ExitCode.OK && last?.status === ToolCallStatus.FAILED ? ExitCode.FAILED : code;
   } catch (reason) {
     if (!interrupt.signal.aborted) throw reason;
     await client.tasks.cancelTask({ taskId });
     return ExitCode.CANCELED;
   }
-}
-
-/** Whether the last tool call of a command failed. The task itself completes then, since an agent can continue from there. */
-function isLastCallFailed({ history }: Task): boolean {
-  const calls = history.flatMap(({ parts }) => parts.filter(({ content }) => content.case === "toolCall"));
-  const last = calls.at(-1)?.content;
-  return last?.case === "toolCall" && last.value.status === ToolCallStatus.FAILED;
 }
 
 function usageLines(command: SlashCommand, prefix: string): string[] {

@@ -26,7 +26,9 @@ export async function copy(from: string, to: string, { schema }: StoreOptions, i
   await using source = await openSource(from, schema);
   await using target = await openPlace(to, schema);
   const [given, copied] = [approvalsOf(from, source), approvalsOf(to, target)];
-  await assertNone(copied);
+  if ((await copied.read()).file.rule.length > 0) {
+    throw new Error("the target of the copy has saved approvals already: choose an empty directory or schema");
+  }
   const { tasks, events, pushConfigs, audit } = await copyStore(source, target, interrupt.signal);
   const approvals = await copyApprovals(given, copied);
   const head = audit.head === "" ? "" : `; the last has the hash ${audit.head}`;
@@ -60,11 +62,6 @@ async function openPlace(place: string, schema: string | undefined): Promise<Ser
 /** The approvals of a place: in the database, or in a file beside that of the tasks. */
 function approvalsOf(place: string, { shared }: ServerStore): ApprovalStorage {
   return shared?.approvals ?? new ApprovalFile(resolve(place));
-}
-
-async function assertNone(approvals: ApprovalStorage): Promise<void> {
-  if ((await approvals.read()).file.rule.length > 0)
-    throw new Error("the target of the copy has saved approvals already: choose an empty directory or schema");
 }
 
 /** Copies approvals to where there are none, compares them, and returns how many there are. */

@@ -26,7 +26,9 @@ const PAGE = 100;
 export async function tasks(options: TasksOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
   const { agent = "", title = "", limit = Number.POSITIVE_INFINITY } = options;
-  const filters = { agent, titleContains: title, workspacePath: realPath(options.workspace), state: stateOf(options) };
+  const states = Object.values(TaskState).filter((value) => typeof value === "number");
+  const state = states.find((value) => stateName(value) === options.state) ?? TaskState.UNSPECIFIED;
+  const filters = { agent, titleContains: title, workspacePath: realPath(options.workspace), state };
   let left = limit;
   let pageToken = "";
   do {
@@ -63,16 +65,11 @@ export async function cancel(taskId: string, options: ConnectionOptions, io: Io)
   return ExitCode.OK;
 }
 
-function stateOf({ state = "" }: TasksOptions): TaskState {
-  const states = Object.values(TaskState).filter((value) => typeof value === "number");
-  return states.find((value) => stateName(value) === state) ?? TaskState.UNSPECIFIED;
-}
-
 function stateName(state: TaskState): string {
   return TaskState[state].toLowerCase().replaceAll("_", "-");
 }
 
-/** Returns the real path of a directory here, which is how servers name workspaces; on another machine, the path as it is. */
+/** Returns the real path of a directory, as servers name workspaces. A path that does not exist on this machine is returned as it is. */
 function realPath(path: string | undefined): string {
   if (path === undefined) return "";
   try {

@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
-import type { TrustGrant } from "@devtool/schema";
 import { defaultDataDirectory } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
@@ -25,7 +24,11 @@ export async function trustAdd(directory: string, options: TrustOptions, io: Io)
   const store = openTrustStore(options, io);
   const grant = await store.preview(resolve(directory));
   writeLine(io.stdout, `Agents will be instructed and configured by these files of ${visibleName(grant.path)}:`);
-  for (const line of fileLines(grant)) writeLine(io.stdout, line);
+  if (grant.files.length === 0) writeLine(io.stdout, "  none yet; each that comes must be trusted anew");
+  for (const { path, sha256 } of grant.files) {
+    const hash = Buffer.from(sha256).toString("hex").slice(0, 16);
+    writeLine(io.stdout, `  ${visibleName(path)}  sha256 ${hash}`);
+  }
   if (!options.yes && !(await agrees(io))) {
     writeLine(io.stderr, "nothing is trusted: look at the files, then answer y or give --yes");
     return ExitCode.CANCELED;
@@ -66,13 +69,6 @@ function openTrustStore({ data }: TrustOptions, io: Io): TrustStore {
     openDirectory: (path) => new Workspace(path),
     now: () => new Date(),
   });
-}
-
-function fileLines({ files }: TrustGrant): string[] {
-  if (files.length === 0) return ["  none yet; each that comes must be trusted anew"];
-  return files.map(
-    ({ path, sha256 }) => `  ${visibleName(path)}  sha256 ${Buffer.from(sha256).toString("hex").slice(0, 16)}`,
-  );
 }
 
 async function agrees(io: Io): Promise<boolean> {
