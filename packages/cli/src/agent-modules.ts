@@ -107,7 +107,7 @@ function parseSource(agent: string, { directory, setting }: Naming): AgentSource
 /** How `loadAgents` makes agents that are not modules. */
 export interface AgentMakers {
   readonly codingAgent: () => Agent;
-  /** Where the programs of agents are looked up, and what answers for their user. */
+  /** Where the programs of agents are looked up, and how their permission requests are answered. */
   readonly place: AgentPlace;
 }
 

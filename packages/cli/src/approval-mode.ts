@@ -24,7 +24,7 @@ export function approvalModeName(mode: ApprovalMode): string {
 }
 
 /**
- * Throws when a session would allow more than its operator does, which a server does not say: it uses the operator's mode.
+ * Throws when a session would allow more than its operator does. A server does not report that: it uses the operator's mode.
  *
  * @param operator undefined where it is not known
  */

@@ -27,11 +27,11 @@ export function imageType(path: string): string | undefined {
 }
 
 /**
- * Reads a file as a part of a message: an image by the ending of its name, else text.
+ * Reads a file as a part of a message: as an image if its name has the ending of one, otherwise as text.
  *
- * Returns what is wrong with a file that cannot be attached.
+ * Returns a message that says what is wrong, if the file cannot be attached.
  *
- * @param name what the agent is told as the name of the file
+ * @param name the name of the file that the agent sees
  */
 export async function readAttachment(path: string, name: string): Promise<Part | string> {
   const mediaType = imageType(name);

@@ -14,11 +14,11 @@ export interface ChatOptions extends ConnectionOptions, NewSessionOptions {
   readonly approveWithoutSandbox?: true;
 }
 
-/** What a chat needs. */
+/** Dependencies of a chat. */
 export interface ChatDependencies {
   readonly connection: Connection;
   readonly options: ChatOptions;
   readonly io: Io;
-  /** Registers what is called with a message when the connection is lost, and when it is restored. */
+  /** Registers the listener that receives a message when the connection is lost, and when it is restored. */
   readonly onNotice: (listener: (text: string) => void) => void;
 }

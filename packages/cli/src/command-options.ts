@@ -23,11 +23,11 @@ export const DATA_DIRECTORY = "data directory (default: $DEVTOOL_DATA or ~/.devt
 /** Adds the settings of a session. */
 export function withSession(command: Command): Command {
   return command
-    .option("--model <name>", "the model (default: the server's)")
-    .addOption(approvalModeOption("what the agent may do without asking, at most what the operator allows"));
+    .option("--model <name>", "model to use (default: the server's)")
+    .addOption(approvalModeOption("actions the agent may take without asking, at most those that the operator allows"));
 }
 
-/** Returns the option that names an approval mode, as users type it: `auto_edit` is `auto-edit`. */
+/** Returns the option that names an approval mode. `auto_edit` is accepted for `auto-edit`. */
 export function approvalModeOption(description: string): Option {
   const modes = ["default", "plan", "auto-edit", "yolo"];
   const option = new Option("--approval-mode <mode>", description).choices(modes);

@@ -4,7 +4,7 @@ import { dirname, isAbsolute, join } from "node:path";
 /**
  * Returns the directory for Node's compile cache; undefined when there is no safe one, and then nothing is cached.
  *
- * V8 runs what it finds there, so nobody else may be able to write it. It is below `XDG_CACHE_HOME` or `~/.cache`, belongs to this user with
+ * V8 runs the code in it, so nobody else may be able to write to it. It is below `XDG_CACHE_HOME` or `~/.cache`, belongs to this user with
  * mode 0700, and nobody but root and this user can change a directory above it.
  */
 export function compileCacheDirectory({

@@ -24,7 +24,7 @@ export interface ConversationOptions {
   readonly approve: Approver;
   /** Receives each event as it arrives. */
   readonly onEvent: (event: TaskEvent) => void;
-  /** Receives why an answer did not count: its question was answered elsewhere or has changed, or its arguments were refused. */
+  /** Receives the reason why an answer was not accepted: its question was answered elsewhere or has changed, or its arguments were refused. */
   readonly onOutdated: (problem: string) => void;
   readonly nextId: () => string;
   /** The name of the program in the log: at most 64 visible characters. */

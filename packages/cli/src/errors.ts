@@ -1,9 +1,9 @@
-/** A command line that cannot be meant. */
+/** An invalid command line. The exit code is then that of a usage error. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** Returns the message of what was thrown, which need not be an `Error`. */
+/** Returns the message of a thrown value, which need not be an `Error`. */
 export function errorMessage(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }

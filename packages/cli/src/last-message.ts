@@ -1,6 +1,6 @@
 import { Role, type Task } from "@devtool/schema";
 
-/** Returns what the agent said last: its texts after its last tool call, or else the text of the task's state. */
+/** Returns the agent's last message: its texts after its last tool call, or else the text of the task's state. */
 export function lastMessage({ history, stateText }: Task): string {
   const said = history.findLastIndex(({ role }) => role === Role.USER);
   const parts = history.slice(said + 1).flatMap((message) => message.parts);

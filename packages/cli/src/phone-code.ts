@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import encodeQR from "qr";
 
-/** Black on white, whatever the colours of the terminal are: a code in light on dark is not read by every camera. */
+/** Black on white, whatever the colours of the terminal are: not every camera reads a light code on a dark background. */
 const [BLACK_ON_WHITE, RESET] = ["\u001b[38;5;16;48;5;231m", "\u001b[0m"];
 
 /** Width of the white edge, in modules: four, by the standard (ISO/IEC 18004). */

@@ -36,7 +36,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
   }
 }
 
-const TASK_ID = "id of the task, or the first 4 or more characters of it";
+const TASK_ID = "id of the task, or its first 4 or more characters";
 const TITLE = "the new title: one line of at most 80 characters";
 
 function buildProgram(io: Io, done: Done): Command {
@@ -61,13 +61,13 @@ function buildProgram(io: Io, done: Done): Command {
 function addRun(program: Command, io: Io, done: Done): void {
   withConnection(withApproval(withSession(program.command("run [prompt]"))))
     .description(
-      'Give an agent a task and follow it to its end; without a prompt, or with "-", it is read from standard input',
+      'Give an agent a task and follow it until it ends; without a prompt, or with "-", read it from standard input',
     )
     .option("--prompt-file <file>", "read the prompt from a file")
     .addOption(imageOption())
     .option("--workspace <dir>", "directory to work in (default: current directory; with --url or --task the server's)")
     .option("--task <id>", `continue a task: ${TASK_ID}`)
-    .option("--output-last-message <file>", "write what the agent said last to a file")
+    .option("--output-last-message <file>", "write the agent's last message to a file")
     .option("--json", JSON_EVENTS)
     .addHelpText("after", EXIT_CODES)
     .action(async (prompt, options) => done(await (await import("./command/run.ts")).run(prompt, options, io)));
@@ -85,7 +85,7 @@ function addChat(program: Command, io: Io, done: Done): void {
 function addAcp(program: Command, io: Io, done: Done): void {
   program
     .command("acp")
-    .description("Be an agent of the Agent Client Protocol for an editor, on standard input and output")
+    .description("Run as an Agent Client Protocol (ACP) agent for an editor, over standard input and output")
     .option("--workspace <dir>", "directory to work in (default: the editor's; with --url the server's)")
     .option(
       "--agent <name...>",
@@ -165,7 +165,7 @@ function addConformance(program: Command, io: Io, done: Done): void {
       ]),
     )
     .option("--prompts <file>", "JSON file with the prompt for each behavior (default: the coding agent's)")
-    .option("--only <prefix>", "run only the cases whose id has this prefix, such as a2a/")
+    .option("--only <prefix>", "run only the cases whose id starts with this prefix, such as a2a/")
     .option("--known-failing <file>", "JSON file of cases that may fail, with reasons; one that passes is an error")
     .option("--report-html <file>", "write an HTML report")
     .option("--report-junit <file>", "write a JUnit XML report")

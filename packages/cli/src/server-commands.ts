@@ -24,13 +24,13 @@ function addServe(program: Command, io: Io, done: Done): void {
     .addOption(
       new Option(
         "--agent <[name=]agent>",
-        `serve this agent; repeatable, the first is the default. ${AGENT_PROGRAMS.map(({ name }) => name).join(", ")}; acp:COMMAND for another that speaks the Agent Client Protocol; or a module that exports "agent". It runs with your rights (default: "devtool", the coding agent)`,
+        `agent to serve; repeatable, the first is the default: ${AGENT_PROGRAMS.map(({ name }) => name).join(", ")}; acp:COMMAND for any other program that speaks the Agent Client Protocol; or a module that exports "agent". It runs with your rights (default: "devtool", the coding agent)`,
       )
         .argParser((value: string, others: readonly string[] = []) => [...others, value])
         .conflicts("profile"),
     )
-    .option("--model <name>", "the model, for instance openai:gpt-5.5 or anthropic:claude-sonnet-5-5")
-    .addOption(approvalModeOption("what the agent may do without asking"))
+    .option("--model <name>", "model to use, for example openai:gpt-5.5 or anthropic:claude-sonnet-5-5")
+    .addOption(approvalModeOption("actions the agent may take without asking"))
     .option("--store <url>", "keep tasks in this database, which servers share: postgres://user@host/database")
     .option("--config <file>", "configuration file (default: config.toml in the data directory)")
     .option("--data <dir>", DATA_DIRECTORY);
@@ -66,19 +66,19 @@ function addListenOptions(command: Command): void {
 function addConsole(program: Command, io: Io, done: Done): void {
   program
     .command("console")
-    .description("Open the console in a web browser: all sessions of the server, and what waits for you")
+    .description("Open the console in a web browser: all sessions of the server, and the questions that wait for you")
     .option("--url <url>", "server URL (default: the server running on this data directory)")
     .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN, or the running server's)")
     .option("--data <dir>", DATA_DIRECTORY)
-    .option("--label <text>", "name the browser, for the list of browsers that are let in")
+    .option("--label <text>", "name of this browser in the list of browsers")
     .option("--no-open", "print the address only")
-    .option("--list", "list the browsers that are let in")
+    .option("--list", "list the browsers with access")
     .addOption(new Option("--revoke <id>", "end the session of a browser").conflicts(["list"]))
     .action(async (options) => done(await (await import("./command/console.ts")).openConsole(options, io)));
 }
 
 function addTrust(program: Command, io: Io, done: Done): void {
-  const trust = program.command("trust").description("Manage whose configuration agents may use");
+  const trust = program.command("trust").description("Manage the directories whose configuration agents may use");
   const load = () => import("./command/trust.ts");
   trust
     .command("add [dir]")
@@ -99,13 +99,13 @@ function addTrust(program: Command, io: Io, done: Done): void {
 }
 
 function addApprovals(program: Command, io: Io, done: Done): void {
-  const approvals = program.command("approvals").description("List and withdraw what was approved for good");
+  const approvals = program.command("approvals").description("List and remove saved approvals");
   const load = () => import("./command/approvals.ts");
   withStore(approvals.command("list"))
-    .description("List the approvals with their ids, oldest first")
+    .description("List saved approvals with their ids, oldest first")
     .action(async (options) => done(await (await load()).approvalsList(options, io)));
   withStore(approvals.command("remove <id>"))
-    .description("Withdraw an approval: the call asks again, at all servers that share it")
+    .description("Remove a saved approval: such calls ask again, on all servers that share it")
     .action(async (id, options) => done(await (await load()).approvalsRemove(id, options, io)));
 }
 
@@ -133,7 +133,7 @@ function addAudit(program: Command, io: Io, done: Done): void {
 function addStore(program: Command, io: Io, done: Done): void {
   program
     .command("store")
-    .description("Move the log of tasks between stores")
+    .description("Copy tasks between stores")
     .command("copy <from> <to>")
     .description(
       "Copy all tasks, approvals and the audit log into an empty store, and verify the copy; a store is a data directory or a postgres:// URL",

@@ -15,17 +15,17 @@ export interface ApprovalsOptions {
   readonly store?: string;
 }
 
-/** `devtool approvals list`: lists what was approved for good, the oldest first. */
+/** `devtool approvals list`: lists the saved approvals, oldest first. */
 export async function approvalsList(options: ApprovalsOptions, io: Io): Promise<number> {
   return withApprovals(options, io, async (approvals) => {
     const saved = await approvals.current();
-    if (saved.length === 0) writeLine(io.stderr, "nothing is approved for good");
+    if (saved.length === 0) writeLine(io.stderr, "no approvals are saved");
     for (const { rule } of saved) writeLine(io.stdout, `${approvalId(rule)}  ${describe(rule)}`);
     return ExitCode.OK;
   });
 }
 
-/** `devtool approvals remove`: withdraws an approval, at all servers that share it. */
+/** `devtool approvals remove`: removes a saved approval, on all servers that share it. */
 export async function approvalsRemove(id: string, options: ApprovalsOptions, io: Io): Promise<number> {
   return withApprovals(options, io, async (approvals) => {
     const rule = await approvals.withdraw(id);

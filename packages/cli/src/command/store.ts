@@ -64,7 +64,7 @@ function approvalsOf(place: string, { shared }: ServerStore): ApprovalStorage {
   return shared?.approvals ?? new ApprovalFile(resolve(place));
 }
 
-/** Copies approvals to where there are none, compares them, and returns how many there are. */
+/** Copies approvals to an empty storage, compares the copy, and returns the number of approvals. */
 async function copyApprovals(from: ApprovalStorage, to: ApprovalStorage): Promise<number> {
   const { file } = await from.read();
   if (file.rule.length === 0) return 0;

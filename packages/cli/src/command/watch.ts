@@ -11,7 +11,7 @@ export interface WatchOptions extends ConnectionOptions {
   readonly json?: true;
 }
 
-/** `devtool watch`: follows a task from its first event to its end, with the words of its user. Ctrl-C stops following; the task continues. */
+/** `devtool watch`: follows a task from its first event to its end, including the user's messages. Ctrl-C stops following; the task continues. */
 export async function watch(taskId: string, options: WatchOptions, io: Io): Promise<number> {
   using interrupt = interruptSignal(io);
   const client = await connect(options, io, interrupt.signal);

@@ -9,7 +9,7 @@ export type Look = keyof typeof FORMATS;
 /** Applies a style to a text; returns it unchanged without colors. */
 export type Paint = (look: Look, text: string) => string;
 
-/** How text is made into lines. */
+/** How text is laid out in lines. */
 export interface LineStyle {
   readonly paint: Paint;
   /** The maximum width of a line in columns. */

@@ -10,7 +10,7 @@ import {
 import { indented, type Paint, visible, visibleName } from "./style.ts";
 import { outputLines, resultLines, toolCallLine } from "./tool-call.ts";
 
-/** Whose words a transcript has: the agent's alone, for who has just typed the others, or those of the user too. */
+/** Whose messages a transcript shows: the agent's alone, for users who have just typed theirs, or both. */
 export type Speakers = "agent" | "both";
 
 /** Renders the events of a task as text for the terminal. */
