@@ -55,7 +55,7 @@ export function declineAll(io: Pick<Io, "stderr">, why: string): Approver {
 export function approveByAsking(io: Io, questioner: Questioner): Approver {
   const { out } = questioner;
   const paint = paintFor(io, out);
-  const edits = new ArgumentsEditor(io);
+  const argumentsEditor = new ArgumentsEditor(io);
   return async ({ call, isQuestion }, signal) => {
     const request = call.confirmationRequest;
     if (!request) return undefined;
@@ -79,9 +79,7 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
       if (choice === SHOW_ALL) {
         printQuestion(whole);
       } else if (choice?.edits) {
-        const { id } = choice;
-        const edit = choice.edits === "file" ? () => editProposal(call, id, io) : () => edits.edit(call);
-        const part = await edited(edit, questioner);
+        const part = await editAnswer(call, choice, { io, questioner, argumentsEditor });
         if (part) return [part];
       } else if (choice) {
         return [confirmationPart(call, choice.id)];
@@ -106,17 +104,27 @@ function screenSize(out: Writable): Screen {
   };
 }
 
-/** Lets the user edit the proposed file, and returns the answer with it. Throws if there is no editor or it fails. */
-async function editProposal(call: AskedToolCall, optionId: string, io: Io): Promise<Part> {
-  const details = call.confirmationRequest?.details;
-  const proposed = details?.case === "fileEditDetails" ? details.value : undefined;
-  return confirmationPart(call, optionId, await editText(proposed?.newContent ?? "", proposed?.fileName ?? "file", io));
+/** Dependencies of `editAnswer`. */
+interface Editors {
+  readonly io: Io;
+  readonly questioner: Questioner;
+  readonly argumentsEditor: ArgumentsEditor;
 }
 
-/** Gives the terminal to an editor. Prints a failure and returns undefined; the question stays open. */
-async function edited(edit: () => Promise<Part>, questioner: Questioner): Promise<Part | undefined> {
+/**
+ * Lets the user edit the arguments or the proposed file in an editor, which gets the terminal, and returns the answer with
+ * them. If there is no editor or it fails, prints why and returns undefined: the question stays open.
+ */
+async function editAnswer(call: AskedToolCall, { id, edits }: Choice, editors: Editors): Promise<Part | undefined> {
+  const { io, questioner, argumentsEditor } = editors;
+  const details = call.confirmationRequest?.details;
+  const proposed = details?.case === "fileEditDetails" ? details.value : undefined;
   try {
-    return await questioner.lend(edit);
+    return await questioner.lend(async () => {
+      if (edits === "arguments") return argumentsEditor.edit(call);
+      const newContent = await editText(proposed?.newContent ?? "", proposed?.fileName ?? "file", io);
+      return confirmationPart(call, id, newContent);
+    });
   } catch (reason) {
     writeLine(questioner.out, indented(userMessage(reason)));
     return undefined;

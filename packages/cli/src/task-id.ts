@@ -1,6 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { DevtoolClient } from "@devtool/client";
-import type { TaskSummary } from "@devtool/schema";
 
 /** The length of the ids that lists show. Two of 10,000 tasks share it once in a hundred lists. */
 const SHORT_LENGTH = 8;
@@ -21,22 +20,13 @@ export function shortTaskId(id: string): string {
  */
 export async function findTaskId(client: DevtoolClient, named: string, signal: AbortSignal): Promise<string> {
   if (!/^[\da-f-]{4,35}$/.test(named)) return named;
-  const tasks = await tasksThatBegin(client, named, signal);
+  const listed = client.tasks.listTasks({ idPrefix: named, pageSize: 10 }, { signal });
+  const { tasks } = await listed.catch((reason: unknown) => {
+    // A2A cannot search for ids.
+    if (ConnectError.from(reason).code === Code.Unimplemented) return { tasks: [] };
+    throw reason;
+  });
   if (tasks.some(({ id }) => id === named) || tasks.length === 0) return named;
   if (tasks.length === 1) return tasks[0]?.id ?? named;
   throw new Error(`several tasks begin with "${named}": write more of ${tasks.map(({ id }) => id).join(", ")}`);
-}
-
-/** Lists tasks whose ids begin with some characters. None over A2A, which cannot search for them. */
-async function tasksThatBegin(
-  client: DevtoolClient,
-  idPrefix: string,
-  signal: AbortSignal,
-): Promise<readonly TaskSummary[]> {
-  try {
-    return (await client.tasks.listTasks({ idPrefix, pageSize: 10 }, { signal })).tasks;
-  } catch (reason) {
-    if (ConnectError.from(reason).code === Code.Unimplemented) return [];
-    throw reason;
-  }
 }

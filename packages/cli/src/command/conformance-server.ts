@@ -6,7 +6,6 @@ import {
   type ProtocolVersion,
   runPushSuite,
   runServerSuite,
-  type Subject,
 } from "@devtool/conformance";
 import { defined } from "@devtool/schema/json";
 import { findServer, trustIn } from "../connection.ts";
@@ -34,32 +33,25 @@ export async function playServer(
   { url, io, ...options }: ServerOptions & { readonly url: string; readonly io: Io },
   signal: AbortSignal,
 ): Promise<Play> {
-  const { a2a: protocolVersion, binding } = options;
+  const { a2a: protocolVersion, binding, only, push } = options;
   const prompts = options.prompts === undefined ? undefined : parsePrompts(await readFile(options.prompts, "utf8"));
   const { token = "", certificate } = (await findServer({ ...options, url }, io, signal)) ?? {};
   const trust = certificate === undefined ? undefined : await trustIn(certificate);
   const subject = await findSubject({ url, token, ...defined({ trust, protocolVersion, binding }) }, signal);
+  const choice = defined({ prompts, only });
+  async function* results(): AsyncIterable<CaseResult> {
+    yield* runServerSuite(subject, signal, choice);
+    if (push !== undefined) yield* runPushSuite(subject, signal, { receiver: push, ...choice });
+  }
   return {
     suite: `A2A ${subject.binding.protocolVersion} server`,
     subject: { ...subject, name: url },
-    results: serverResults(subject, { ...options, prompts }, signal),
+    results: results(),
   };
 }
 
-async function* serverResults(
-  subject: Subject,
-  { prompts, only, push }: Pick<ServerOptions, "only" | "push"> & { readonly prompts: Prompts | undefined },
-  signal: AbortSignal,
-): AsyncIterable<CaseResult> {
-  const choice = defined({ prompts, only });
-  yield* runServerSuite(subject, signal, choice);
-  if (push !== undefined) yield* runPushSuite(subject, signal, { receiver: push, ...choice });
-}
-
-type Prompts = Readonly<Record<string, string>>;
-
 /** Parses a JSON object of prompts by the name of their behavior. */
-function parsePrompts(text: string): Prompts {
+function parsePrompts(text: string): Readonly<Record<string, string>> {
   const entries = Object.entries(JSON.parse(text)).map(([name, prompt]): [string, string] => {
     if (typeof prompt !== "string") throw new Error(`prompt "${name}" must be a string`);
     return [name, prompt];
