@@ -1,4 +1,4 @@
-import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { create, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Message as AgUiMessage, ContentPart } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
@@ -67,18 +67,17 @@ export function contentOf(parts: readonly Part[]): Value | undefined {
   const files = parts.flatMap(({ content }) => (content.case === "file" ? [content.value] : []));
   if (texts.length === 0 && files.length === 0) return undefined;
   if (files.length === 0 && texts.length === 1) return jsonValue(texts.join(""));
-  return jsonValue([...texts.map((text): JsonValue => ({ type: "text", text })), ...files.map(fileJson)]);
-}
-
-function fileJson({ mediaType, source }: File): JsonObject {
-  const [kind] = mediaType.split("/", 1);
-  const mimeType = mediaType || "application/octet-stream";
-  const where =
-    source.case === "uri"
-      ? { type: "url", value: source.value, mimeType: mediaType }
-      : { type: "data", value: base64Encode(source.value ?? new Uint8Array()), mimeType };
-  const type = kind !== undefined && MEDIA.has(kind) ? kind : "document";
-  return { type, source: objectOrEmpty(toJson(PartSourceSchema, create(PartSourceSchema, where))) };
+  const media = files.map(({ mediaType, source }): JsonValue => {
+    const [kind] = mediaType.split("/", 1);
+    const mimeType = mediaType || "application/octet-stream";
+    const where =
+      source.case === "uri"
+        ? { type: "url", value: source.value, mimeType: mediaType }
+        : { type: "data", value: base64Encode(source.value ?? new Uint8Array()), mimeType };
+    const type = kind !== undefined && MEDIA.has(kind) ? kind : "document";
+    return { type, source: objectOrEmpty(toJson(PartSourceSchema, create(PartSourceSchema, where))) };
+  });
+  return jsonValue([...texts.map((text): JsonValue => ({ type: "text", text })), ...media]);
 }
 
 /** Returns JSON as the value of a field that takes any. */

@@ -17,7 +17,20 @@ export type ParametersOf = (toolName: string) => JsonObject | undefined;
 export function interruptsOf(task: Task, parametersOf: ParametersOf): Interrupt[] {
   if (!isInterrupted(task.state)) return [];
   const calls = awaitedToolCalls(task).map((call) => callInterrupt(call, task, parametersOf));
-  return calls.length > 0 ? calls : [inputInterrupt(task)];
+  if (calls.length > 0) return calls;
+  const needsSignIn = task.state === TaskState.AUTH_REQUIRED;
+  const input = create(InterruptSchema, {
+    id: inputInterruptId(task),
+    reason: needsSignIn ? "devtool:auth_required" : "input_required",
+    message: task.stateText || (needsSignIn ? "The agent waits for a sign-in." : "The agent waits for a message."),
+    responseSchema: {
+      type: "object",
+      additionalProperties: false,
+      required: ["text"],
+      properties: { text: { type: "string", description: "What to tell the agent." } },
+    },
+  });
+  return [input];
 }
 
 /** Returns the id of the interrupt of a call that asks. It holds the digest of what was shown. */
@@ -66,19 +79,4 @@ function approvalSchema(request: ConfirmationRequest | undefined, parameters: Js
       newContent: request?.details.case === "fileEditDetails" ? newContent : undefined,
     }),
   };
-}
-
-function inputInterrupt(task: Task): Interrupt {
-  const needsSignIn = task.state === TaskState.AUTH_REQUIRED;
-  return create(InterruptSchema, {
-    id: inputInterruptId(task),
-    reason: needsSignIn ? "devtool:auth_required" : "input_required",
-    message: task.stateText || (needsSignIn ? "The agent waits for a sign-in." : "The agent waits for a message."),
-    responseSchema: {
-      type: "object",
-      additionalProperties: false,
-      required: ["text"],
-      properties: { text: { type: "string", description: "What to tell the agent." } },
-    },
-  });
 }

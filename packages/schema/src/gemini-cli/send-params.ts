@@ -52,16 +52,15 @@ export function rfcSendParams(params: JsonValue | undefined): JsonValue | undefi
     ...given,
     ...(settings && settingsMetadata(decodeGeminiCliSettings(settings))),
   };
-  return { ...params, message: { ...message, metadata, parts: listOrEmpty(message.parts).map(rfcPart) } };
-}
-
-function rfcPart(part: JsonValue): JsonValue {
-  const data = isObject(part) ? part.data : undefined;
-  if (!isObject(part) || !isObject(data) || !isAnswer(part)) return part;
-  const content = { case: "confirmation", value: decodeConfirmation(data) } as const;
-  const written = encodePart(create(PartSchema, { content }));
-  if (!written) return part;
-  return { ...objectOrEmpty(toJson(A2aPartSchema, written)), ...defined({ metadata: part.metadata }) };
+  const parts = listOrEmpty(message.parts).map((part): JsonValue => {
+    const data = isObject(part) ? part.data : undefined;
+    if (!isObject(part) || !isObject(data) || !isAnswer(part)) return part;
+    const content = { case: "confirmation", value: decodeConfirmation(data) } as const;
+    const written = encodePart(create(PartSchema, { content }));
+    if (!written) return part;
+    return { ...objectOrEmpty(toJson(A2aPartSchema, written)), ...defined({ metadata: part.metadata }) };
+  });
+  return { ...params, message: { ...message, metadata, parts } };
 }
 
 function isAnswer(part: JsonValue): boolean {
