@@ -20,6 +20,7 @@ import {
   type Task,
   TaskService,
   TaskState,
+  WorkspaceService,
 } from "@devtool/schema";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import type { DevtoolServer } from "@devtool/server";
@@ -37,6 +38,7 @@ const SERVICES = [
   AgentListService,
   A2AService,
   MessageQueueService,
+  WorkspaceService,
 ];
 const METHODS: readonly DescMethod[] = SERVICES.flatMap(({ methods }) => methods);
 const MISSING: Names = { taskId: "00000000-0000-4000-8000-000000000000", contextId: "no-such-context" };
@@ -93,6 +95,8 @@ describe("two principals (S12)", () => {
         "CancelTask",
         "SubscribeTask",
         "RunSlashCommand",
+        "ListCheckpoints",
+        "GetWorkspaceSettings",
       ]),
     );
   });

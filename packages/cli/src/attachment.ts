@@ -36,7 +36,10 @@ export function imageType(path: string): string | undefined {
 export async function readAttachment(path: string, name: string): Promise<Part | string> {
   const mediaType = imageType(name);
   const limit = mediaType === undefined ? MAX_TEXT_BYTES : MAX_ATTACHED_BYTES;
-  const { size } = await stat(path);
+  const found = await stat(path);
+  // A pipe or a device may have no end.
+  if (!found.isFile()) return `"${name}" is not a regular file`;
+  const { size } = found;
   if (size > limit) return `"${name}" has ${size} bytes, the limit is ${limit}`;
   const bytes = await readFile(path);
   if (mediaType !== undefined) {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -23,6 +23,9 @@ describe("the images of devtool run", () => {
     await writeFile(join(workspace, "two.JPG"), Buffer.from([1, 2, 3]));
     await writeFile(join(workspace, "three.webp"), Buffer.from([4]));
     await writeFile(join(workspace, "notes.txt"), "notes");
+    // As a repository can have it: reading it to its end takes 2 GiB.
+    await symlink("/dev/zero", join(workspace, "logo.png"));
+    await mkdir(join(workspace, "folder.png"));
   });
   afterAll(async () => {
     await server.close();
@@ -45,6 +48,8 @@ describe("the images of devtool run", () => {
   it.each([
     ["that are too large together", ["one.png", "two.JPG", "three.webp"], "the images have 2621441 bytes together", 1],
     ["that are missing", ["missing.png"], 'missing.png" cannot be read: ENOENT', 1],
+    ["that are no files", ["logo.png"], "logo.png\" is not a regular file", 1],
+    ["that are directories", ["folder.png"], "folder.png\" is not a regular file", 1],
     ["that are text", ["notes.txt"], "give a .png, .jpg, .gif or .webp", 2],
   ])("are refused when there are some %s", async (_what, names, problem, status) => {
     const { code, err } = await run(...images(...names));
