@@ -64,7 +64,7 @@ async function openByKey(page: Page, selector: string): Promise<void> {
   await element.waitFor();
   for (let pressed = 0; pressed < 60; pressed++) {
     await page.keyboard.press("Tab");
-    if (await element.evaluate((one) => one === one.ownerDocument.activeElement)) return page.keyboard.press("Enter");
+    if (await element.evaluate("(one) => one === document.activeElement")) return page.keyboard.press("Enter");
   }
   throw new Error(`"${selector}" is not reached by the Tab key`);
 }

@@ -52,7 +52,7 @@ describe.skipIf(CHROMIUM === undefined)("a conformance report in the console (sk
   ];
   it.each(variantsOf("languages of a report", LANGUAGES, 1))(
     "is opened from a file at 320 pixels in $locale, by requirement with its failures",
-    async (locale, label, failed) => {
+    async ({ locale, label, failed }) => {
       const options = { locale, colorScheme: "dark" as const, viewport: { width: 320, height: 700 } };
       await using opened = await openConsole(browser, server, options);
       const { page } = opened;
