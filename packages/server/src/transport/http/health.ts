@@ -1,6 +1,6 @@
 import { create, fromJson, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
 import { ReadinessRequestSchema, ReadinessSchema } from "@devtool/schema";
-import { type HttpRequest, type HttpResponse, publicRoute, type Route, send } from "./route.ts";
+import { type HttpResponse, publicRoute, type Route, send } from "./route.ts";
 import { PROOF_BYTES } from "./server-proof.ts";
 
 /** Dependencies of the health probes. */
@@ -22,11 +22,13 @@ export function healthRoutes({ problem: findProblem, prove }: HealthOptions): Ro
   return [
     publicRoute("/healthz", (_request, response) => sendReadiness(response, 200, { status: "ok" })),
     publicRoute("/readyz", async (request, response) => {
-      const challenge = challengeOf(request);
-      if (challenge === undefined) {
+      const [text, ...others] = new URL(request.url ?? "", "http://server").searchParams.getAll("challenge");
+      // 32 bytes are 43 characters of base64url. Nothing longer is decoded.
+      if (others.length > 0 || (text !== undefined && !/^[\w-]{43}$/.test(text))) {
         const error = `challenge cannot be read: send ${PROOF_BYTES} bytes, once, in base64url`;
         return send(response, 400, { body: JSON.stringify({ error }) });
       }
+      const { challenge } = fromJson(ReadinessRequestSchema, text === undefined ? {} : { challenge: text });
       const problem = await findProblem();
       const proof = challenge.length > 0 ? prove(challenge) : new Uint8Array();
       if (problem === "") sendReadiness(response, 200, { status: "ok", proof });
@@ -42,16 +44,4 @@ function sendReadiness(
 ): void {
   const body = toJsonString(ReadinessSchema, create(ReadinessSchema, readiness));
   send(response, status, { body, "cache-control": "no-store" });
-}
-
-/**
- * Returns the challenge in the query of a request: empty without one, undefined for one of a wrong
- * size or form.
- */
-function challengeOf({ url = "" }: HttpRequest): Uint8Array | undefined {
-  const [challenge, ...others] = new URL(url, "http://server").searchParams.getAll("challenge");
-  if (challenge === undefined) return new Uint8Array();
-  // 32 bytes are 43 characters of base64url. Nothing longer is decoded.
-  if (others.length > 0 || !/^[\w-]{43}$/.test(challenge)) return undefined;
-  return fromJson(ReadinessRequestSchema, { challenge }).challenge;
 }
