@@ -125,21 +125,17 @@ function unknownCommand(name: string, { commands, notices }: KnownCommands): str
 /** Builds the tree of declarations for commands that share their first `depth` words. */
 function declareCommands(commands: readonly SlashCommand[], depth: number): SlashCommandDeclaration[] {
   const byWord = Map.groupBy(commands, ({ path }) => path[depth] ?? "");
-  return [...byWord].map(([name, group]) => {
-    const own = group.find(({ path }) => path.length === depth + 1);
-    const longer = group.filter(({ path }) => path.length > depth + 1);
+  return [...byWord].map(([name, members]) => {
+    const own = members.find(({ path }) => path.length === depth + 1);
+    const longer = members.filter(({ path }) => path.length > depth + 1);
+    const group = longer.find((command) => command.path.length === depth + 2 && command.group !== undefined)?.group;
+    const rests = longer.map(({ path }) => path.slice(depth + 1).join(" "));
+    const listed = `Groups ${rests.length === 1 ? "the command" : "the commands"} ${rests.join(", ")}`;
     return create(SlashCommandSchema, {
       name,
-      description: own?.description ?? describeGroup(longer, depth),
+      description: own?.description ?? group ?? listed,
       arguments: [...(own?.arguments ?? [])],
       subCommands: declareCommands(longer, depth + 1),
     });
   });
-}
-
-function describeGroup(commands: readonly SlashCommand[], depth: number): string {
-  const description = commands.find(({ path, group }) => path.length === depth + 2 && group !== undefined)?.group;
-  if (description !== undefined) return description;
-  const words = commands.map(({ path }) => path.slice(depth + 1).join(" "));
-  return `Groups ${commands.length === 1 ? "the command" : "the commands"} ${words.join(", ")}`;
 }

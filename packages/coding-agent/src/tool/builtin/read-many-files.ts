@@ -8,7 +8,7 @@ import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
-import { findFiles, type PathSearch, toRelativePattern } from "./glob.ts";
+import { findFiles, toRelativePattern } from "./glob.ts";
 import { compileGlob, type GlobPattern } from "./glob-pattern.ts";
 import { INCLUDE_IGNORED, ignoredNote } from "./list-directory.ts";
 import { DEFAULT_LINES, readText } from "./read-file.ts";
@@ -94,21 +94,16 @@ async function selectFiles(
     const path = target.case === "path" ? target.path : "";
     const walk = new IgnoreWalk({ workspace, path, ignored });
     const matches = target.case === "pattern" ? target.matches : () => true;
-    for (const file of await findOrKeep(walk, { path, matches, filter }, signal)) files.add(file);
+    const found = await findFiles(walk, { path, matches, filter }, signal).catch((reason: unknown) => {
+      signal.throwIfAborted();
+      if (path === "") throw reason;
+      // A path that cannot be walked counts as a file; reading it then gives the reason.
+      return filter.keep([path]);
+    });
+    for (const file of found) files.add(file);
     ignoredCount = Math.max(ignoredCount, walk.ignoredCount);
   }
   return { files: [...files], note: ignoredNote(ignoredCount) };
-}
-
-/** Finds the files of a walk. A path that cannot be walked counts as a file; reading it then gives the reason. */
-async function findOrKeep(walk: IgnoreWalk, search: PathSearch, signal: AbortSignal): Promise<string[]> {
-  try {
-    return await findFiles(walk, search, signal);
-  } catch (reason) {
-    signal.throwIfAborted();
-    if (search.path === "") throw reason;
-    return search.filter.keep([search.path]);
-  }
 }
 
 async function readFiles(
