@@ -140,7 +140,7 @@ export async function callWithRetry<T>(
 
 /**
  * Yields the items of a stream that has no end, and opens it again when its connection is lost. Each
- * stream begins anew.
+ * stream starts from the beginning.
  *
  * Throws errors that a retry cannot fix at once, and the last error after too many streams without
  * any item.

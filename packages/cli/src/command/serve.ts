@@ -217,7 +217,7 @@ function commandName({ PNPM_SCRIPT_SRC_DIR, INIT_CWD, npm_lifecycle_event }: Io[
   return npm_lifecycle_event === "npx" ? "npx devtool" : "devtool";
 }
 
-/** Returns the message for a test kit's server. It says who has access, since more callers do than usual. */
+/** Returns the message for a test kit's server. It says who may call, because such a server admits more callers than usual. */
 function kitWelcome({ data, anonymous, publicUrl: url }: Welcome, profile: Profile): string {
   const callers = anonymous
     ? "everybody on this machine, without credentials"

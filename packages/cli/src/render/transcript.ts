@@ -86,7 +86,7 @@ export class Transcript {
     return this.#lines([text]);
   }
 
-  /** Returns the words of the user, and the answers to questions. */
+  /** Returns the lines of a user's message: its text, answers to questions, and attachments. */
   #userLines(message: Message | undefined): string[] {
     if (this.#speakers === "agent" || !message) return [];
     return message.parts.flatMap((part) => {

@@ -16,7 +16,7 @@ const MAX_HIDDEN = 1000n;
  * Reads the frames of a stream as events, numbered on from `start`.
  *
  * A frame's id is the sequence of its event only in a log like devtool's (STREAM-3). Other agents
- * send no ids, or count the frames of each response anew; their events are counted here. Events of
+ * send no ids, or restart their count with each response; their events are counted here. Events of
  * a log that A2A has no form for, such as an answer (STREAM-2), are filled in without a payload so
  * that the sequence has no gap.
  */

@@ -33,7 +33,7 @@ export interface VerifiedCard {
 }
 
 /**
- * Only algorithms with public keys: with a shared secret, whoever verifies could also sign.
+ * Only algorithms with public keys: with a shared secret, every verifier could also sign.
  */
 const ALGORITHMS = ["ES256", "ES384", "ES512", "EdDSA", "Ed25519", "RS256", "PS256"];
 

@@ -1,5 +1,5 @@
 /**
- * Notifies those who wait for the end of an exchange in the log of one task.
+ * Notifies callers that wait for the end of an exchange in the log of one task.
  */
 export class ExchangeEnds {
   /**

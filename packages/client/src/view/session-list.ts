@@ -150,9 +150,9 @@ class WatchedList implements SessionList {
    */
   #nextPage = "";
   /**
-   * How often the list has begun anew, without what it had.
+   * The number of times that the list was rebuilt from scratch.
    */
-  #startedAnew = 0;
+  #rebuilds = 0;
   #lost: ConnectError | undefined;
   #error: ConnectError | undefined;
   #snapshot: SessionListSnapshot;
@@ -200,12 +200,12 @@ class WatchedList implements SessionList {
   async loadMore(signal: AbortSignal): Promise<void> {
     const { size } = this.#tasks;
     do {
-      const start = this.#startedAnew;
+      const rebuilds = this.#rebuilds;
       const request = { ...this.#filter, pageSize: this.#pageSize, pageToken: this.#nextPage };
       const list = (limit: AbortSignal) => this.#client.tasks.listTasks(request, { signal: limit });
       const { tasks, nextPageToken } = await callWithRetry(list, this.#resume, signal);
-      // The list has begun anew meanwhile, and the page belongs to the old one.
-      if (start !== this.#startedAnew) break;
+      // The list was rebuilt meanwhile, and the page belongs to the old one.
+      if (rebuilds !== this.#rebuilds) break;
       this.#nextPage = nextPageToken;
       this.#hasMore = nextPageToken !== "";
       this.#put(tasks);
@@ -218,7 +218,7 @@ class WatchedList implements SessionList {
   }
 
   /**
-   * Opens a stream, takes over its tasks at the start, and yields what changes then.
+   * Opens a stream, adds the tasks that it starts with, and yields the changes that follow.
    */
   async *#watch(signal: AbortSignal): AsyncIterable<WatchTasksResponse> {
     const start: TaskSummary[] = [];
@@ -246,7 +246,7 @@ class WatchedList implements SessionList {
     const isFiltered = Object.values(this.#filter).some(Boolean);
     const isConnected = tasks.some((task) => sequenceOf(this.#tasks.get(task.id)) === sequenceOf(task));
     if (isFiltered || !isConnected) {
-      this.#startedAnew++;
+      this.#rebuilds++;
       this.#tasks = new Map();
       this.#excluded.clear();
       this.#nextPage = "";

@@ -63,7 +63,7 @@ interface Position {
 
 /**
  * Reads the log of one task over one stream at a time: an exchange while it sends a message, and the
- * log itself otherwise. In A2A 1.0, where an ended task goes on in another, it reads that one then.
+ * log itself otherwise. In A2A 1.0, where another task continues an ended one, it then reads that task.
  */
 export class TaskReader {
   readonly #client: DevtoolClient;

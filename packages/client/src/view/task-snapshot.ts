@@ -57,7 +57,7 @@ export class SnapshotFold {
   readonly #questions = new TaskQuestions();
   #task = emptyTask();
   /**
-   * The items of the tasks that this one continues: in A2A 1.0, an ended task goes on in another.
+   * The items of the tasks that this one continues: in A2A 1.0, another task continues an ended one.
    */
   #earlier: readonly TaskItem[] = [];
   #plan: readonly PlanStep[] = [];
