@@ -16,10 +16,7 @@ export default defineConfig({
   resolve: {
     // `import` and `require` are added as each is used.
     conditionNames: ["@devtool/source", "node", "default"],
-    alias: {
-      "node:http": join(import.meta.dirname, "node-http.ts"),
-      standardwebhooks: join(import.meta.dirname, "no-webhooks.ts"),
-    },
+    alias: { standardwebhooks: join(import.meta.dirname, "no-webhooks.ts") },
   },
   output: {
     dir: "dist",

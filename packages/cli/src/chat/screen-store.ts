@@ -28,6 +28,11 @@ export class ScreenStore {
 
   readonly snapshot = (): Screen => this.#screen;
 
+  /** Takes over what happened so far, so that the first picture is whole. */
+  begin(): void {
+    this.#screen = this.#draw();
+  }
+
   /** Draws soon. */
   readonly change = (): void => {
     if (this.#isDue || this.#isHeld) return;

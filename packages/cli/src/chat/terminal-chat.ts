@@ -61,7 +61,6 @@ class TerminalChat {
     this.#workspace = address.info && realPath(options.options.workspace ?? address.info.workspace);
     this.#terminal = new Terminal(io);
     this.#store = new ScreenStore({ draw: () => this.#draw(), first: EMPTY_SCREEN });
-    this.#ink = new InkTerminal(this.#terminal, this.#store, io, this.#style.paint);
     const operatorMode = address.info?.approvalMode;
     const onChange = this.#store.change;
     const onProblem = (reason: unknown): void => this.#chat.printout.tellProblem(reason);
@@ -92,6 +91,11 @@ class TerminalChat {
       nextMode: () => nextMode(this.#chat, operatorMode),
       onChange,
     });
+    const { paint, columns } = this.#style;
+    const lines = [headline(address, options.options), WELCOME].flatMap((line) => wrapLine(visible(line), columns));
+    this.#chat.printout.tellLines(lines.map((line) => paint("dim", line)));
+    this.#store.begin();
+    this.#ink = new InkTerminal(this.#terminal, this.#store, io, paint);
   }
 
   /** Chats until the user leaves. Returns the exit code of the command. */
@@ -102,9 +106,6 @@ class TerminalChat {
     this.#terminal.listen((input) => chat.take(input));
     const stop = io.onInterrupt(() => chat.interrupt());
     onNotice((text) => chat.printout.tell(text));
-    const { paint, columns } = this.#style;
-    const lines = [headline(connection.address, options), WELCOME].flatMap((line) => wrapLine(visible(line), columns));
-    chat.printout.tellLines(lines.map((line) => paint("dim", line)));
     for (const problem of problems) chat.printout.tell(problem);
     try {
       const listing = this.#tasks.listCommands(NEVER).then(this.#store.change);
