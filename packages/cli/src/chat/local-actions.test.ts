@@ -33,7 +33,8 @@ describe("the commands of the terminal", () => {
   it("show and change the model of the next messages", async () => {
     await using played = play();
     await played.run("/model", "/model tiny", "/model");
-    expect(played.told()).toEqual(["· model: the server's", "· model: tiny", "· model: tiny"]);
+    const none = "· the agent lists no models: choose one by its name, as /model NAME";
+    expect(played.told()).toEqual(["· model: the server's", none, "· model: tiny", "· model: tiny", none]);
     expect(played.chat.tasks.model).toBe("tiny");
   });
 

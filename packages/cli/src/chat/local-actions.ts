@@ -76,14 +76,14 @@ async function listModels({ tasks, printout }: Chat): Promise<void> {
   const now = tasks.model || tasks.conversation.view.snapshot().task.model;
   printout.tell(`model: ${now || "the server's"}`);
   const models = await tasks.listModels(AbortSignal.timeout(MODELS_TIMEOUT_MS));
+  if (models.length === 0) return printout.tell("the agent lists no models: choose one by its name, as /model NAME");
   const width = Math.max(0, ...models.slice(0, MAX_MODELS).map(({ name }) => name.length));
   const lines = models.slice(0, MAX_MODELS).map(({ name, displayName, contextWindowTokens: size }) => {
     const more = [displayName, size > 0n ? `${shortCount(size)} tokens` : ""].filter((part) => part !== "");
     return visibleName(`${name === now ? "❯" : " "} ${name.padEnd(width)}  ${more.join(" · ")}`).trimEnd();
   });
   const rest = models.length - lines.length;
-  if (lines.length > 0)
-    printout.tellLines(rest > 0 ? [...lines, `  … ${rest} more: Tab completes their names`] : lines);
+  printout.tellLines(rest > 0 ? [...lines, `  … ${rest} more: Tab completes their names`] : lines);
 }
 
 function setMode({ tasks }: Chat, name: string, { operatorMode }: LocalActions): void {
