@@ -49,6 +49,7 @@ describe("React in a terminal, with Ink", () => {
     const client = clientOf({ ...server, token: "wrong" });
     const screen = show(createElement(Session, { client, prompt: "text Never." }));
     await expect.poll(screen.text).toContain("failure [unauthenticated]");
+    await expect.poll(screen.text).toContain("not listed: sessions [unauthenticated], agents [unauthenticated]");
     screen.unmount();
   });
 });
@@ -60,8 +61,8 @@ interface SessionProps {
 
 function Session({ client, prompt }: SessionProps): ReactElement {
   const { items, questions, task, failure, send, answer } = useTask(client, { clientLabel: "ink" });
-  const { sessions } = useSessions(client);
-  const { agents } = useAgents(client);
+  const { sessions, error: noSessions } = useSessions(client);
+  const { agents, error: noAgents } = useAgents(client);
   useEffect(() => void send(prompt), [send, prompt]);
   const names = agents.map(({ displayName }) => displayName).join();
   return createElement(
@@ -70,7 +71,13 @@ function Session({ client, prompt }: SessionProps): ReactElement {
     createElement(MessageList, { items, renderItem: itemLine }),
     questions.map((call) => createElement(Question, { key: call.toolCallId, call, answer })),
     `state ${TaskState[task.state]} sessions ${sessions.length} agents ${names} failure ${failure?.message}`,
+    ` not listed: sessions ${reasonOf(noSessions)}, agents ${reasonOf(noAgents)}`,
   );
+}
+
+/** Returns the code of an error, as its message begins. */
+function reasonOf(error: Error | undefined): string {
+  return /^\[\w+\]/.exec(error?.message ?? "")?.[0] ?? "none";
 }
 
 function itemLine({ part }: TaskItem): string {

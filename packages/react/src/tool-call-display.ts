@@ -51,12 +51,13 @@ export function describeToolCall({ content, toolCallDetail }: Part): ToolCallDis
   const { result } = call;
   const output = result.case === "output" ? result.value.result : undefined;
   const asked = call.confirmationRequest?.details;
+  const command = call.inputParameters?.command;
   const { done = 0, total = 0 } = toolCallDetail?.progress ?? {};
   return {
     call,
     title: call.description || call.toolName,
     status: statusOf(call),
-    command: asked?.case === "executeDetails" ? asked.value.command : commandIn(call.inputParameters),
+    command: asked?.case === "executeDetails" ? asked.value.command : typeof command === "string" ? command : undefined,
     diff: output?.case === "diff" ? output.value : asked?.case === "fileEditDetails" ? asked.value : undefined,
     output: output?.case === "text" ? output.value : (call.liveContent ?? ""),
     data: output?.case === "structuredData" ? output.value : undefined,
@@ -82,8 +83,4 @@ function statusOf({ status, confirmationRequest }: ToolCall): ToolCallDisplay["s
     default:
       return status satisfies never;
   }
-}
-
-function commandIn(input: JsonObject | undefined): string | undefined {
-  return typeof input?.command === "string" ? input.command : undefined;
 }

@@ -27,13 +27,13 @@ export class ChatCompleter {
     }
     const [, command = "", word = ""] = /^(\/(?:model|mode)\s+)(\S*)$/.exec(before) ?? [];
     if (command === "") return completeCommand(before, this.#tasks.commands, LOCAL_NAMES)[0];
-    const names = command.startsWith("/model") ? await this.#models() : [...APPROVAL_MODES.keys()];
+    let names = [...APPROVAL_MODES.keys()];
+    if (command.startsWith("/model")) {
+      const models = await this.#tasks.listModels(AbortSignal.timeout(MODELS_TIMEOUT_MS)).catch(() => []);
+      // A name is one word of the line, and comes from a server.
+      names = models.map(({ name }) => name).filter((name) => !/\s|\p{C}/u.test(name));
+    }
     return names.filter((name) => name.startsWith(word)).map((name) => command + name);
-  }
-
-  async #models(): Promise<string[]> {
-    const models = await this.#tasks.listModels(AbortSignal.timeout(MODELS_TIMEOUT_MS)).catch(() => []);
-    return models.map(({ name }) => name).filter((name) => !/\s|\p{C}/u.test(name));
   }
 }
 

@@ -19,12 +19,16 @@ export function diffLines(diff: string, paint: Paint): string[] {
     const added = run(lines, at + removed.length, "added");
     if (removed.length + added.length === 0) {
       const line = lines[at++] ?? "";
-      painted.push(inLook(line, diffLook(line), paint));
+      const look = diffLook(line);
+      painted.push(look ? paint(look, line) : line);
       continue;
     }
-    painted.push(
-      ...(removed.length === added.length ? replaced(removed, added, paint) : changed(removed, added, paint)),
-    );
+    if (removed.length === added.length) {
+      const pairs = removed.map((line, index) => markWords(line, added[index] ?? "", paint));
+      painted.push(...pairs.map(([before]) => before), ...pairs.map(([, after]) => after));
+    } else {
+      painted.push(...removed.map((line) => paint("removed", line)), ...added.map((line) => paint("added", line)));
+    }
     at += removed.length + added.length;
   }
   return painted;
@@ -34,15 +38,6 @@ export function diffLines(diff: string, paint: Paint): string[] {
 function run(lines: readonly string[], from: number, look: Look): string[] {
   const end = lines.findIndex((line, index) => index >= from && diffLook(line) !== look);
   return lines.slice(from, end < 0 ? lines.length : end);
-}
-
-function changed(removed: readonly string[], added: readonly string[], paint: Paint): string[] {
-  return [...removed.map((line) => paint("removed", line)), ...added.map((line) => paint("added", line))];
-}
-
-function replaced(removed: readonly string[], added: readonly string[], paint: Paint): string[] {
-  const pairs = removed.map((line, index) => markWords(line, added[index] ?? "", paint));
-  return [...pairs.map(([before]) => before), ...pairs.map(([, after]) => after)];
 }
 
 /** Marks the words in which two lines differ, unless they have nothing in common. */
@@ -60,8 +55,4 @@ function markWords(before: string, after: string, paint: Paint): [string, string
     ].join("");
   };
   return [side("removed", "-"), side("added", "+")];
-}
-
-function inLook(line: string, look: Look | undefined, paint: Paint): string {
-  return look ? paint(look, line) : line;
 }

@@ -90,12 +90,9 @@ export function callEntry(key: string, call: ToolCall, style: LineStyle): Entry 
   const output = outputOf(call, style.paint);
   const lines = [...first, ...frameLines(output, { columns, maxLines: MAX_OUTPUT_LINES })];
   const whole = [...first, ...frameLines(output, { columns, maxLines: Number.POSITIVE_INFINITY })];
-  return whole.length > lines.length ? { key, lines: withHint(lines), whole } : { key, lines };
-}
-
-/** Names the key that shows the rest, in the line that counts it. */
-function withHint(lines: readonly string[]): string[] {
-  return lines.map((line) => line.replace(/^( {2}⋮ \[\d+ more lines?)\]$/, "$1: Ctrl-O]"));
+  if (whole.length === lines.length) return { key, lines };
+  // The line that counts the rest names the key that shows it.
+  return { key, lines: lines.map((line) => line.replace(/^( {2}⋮ \[\d+ more lines?)\]$/, "$1: Ctrl-O]")), whole };
 }
 
 /** Returns the line of a call that runs, and the end of its output. */

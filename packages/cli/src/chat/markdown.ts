@@ -79,7 +79,10 @@ function blockLines(token: Token, style: LineStyle): string[] {
     case "blockquote":
       return indented(childLines(token.tokens, narrower(style, 2)), paint("dim", "│ "));
     case "list":
-      return token.items.flatMap((item, index) => itemLines(item, markerOf(token, index), style));
+      return token.items.flatMap((item, index) => {
+        const marker = token.ordered ? `${Number(token.start || 1) + index}. ` : "• ";
+        return itemLines(item, marker, style);
+      });
     case "table":
       return tableLines(token, style);
     case "hr":
@@ -102,12 +105,8 @@ function codeLines({ text, lang }: Tokens.Code, style: LineStyle): string[] {
   const { paint, columns } = narrower(style, 2);
   const lines = text.replaceAll("\t", "    ").split("\n");
   const pieces = lines.flatMap((line) => wrapAnsi(line, columns, VERBATIM).split("\n"));
-  const label = lang ? [paint("dim", oneLineOf(lang, columns))] : [];
+  const label = lang ? [paint("dim", lang.slice(0, columns))] : [];
   return indented([...label, ...pieces.map((piece) => paint("code", piece))], "  ");
-}
-
-function markerOf({ ordered, start }: Tokens.List, index: number): string {
-  return ordered ? `${Number(start || 1) + index}. ` : "• ";
 }
 
 function itemLines({ tokens, task, checked }: Tokens.ListItem, marker: string, style: LineStyle): string[] {
@@ -141,13 +140,12 @@ function fittedWidths(wanted: readonly number[], available: number): number[] {
 function rowLines(row: readonly string[], widths: readonly number[]): string[] {
   const cells = widths.map((width, index) => wrapAnsi(row[index] ?? "", width, { hard: true }).split("\n"));
   const height = Math.max(...cells.map((lines) => lines.length));
-  return Array.from({ length: height }, (_, at) =>
-    cells.map((lines, index) => padded(lines[at] ?? "", widths[index] ?? 0)).join(" │ "),
-  );
-}
-
-function padded(text: string, width: number): string {
-  return text + " ".repeat(Math.max(0, width - stringWidth(text)));
+  return Array.from({ length: height }, (_, at) => {
+    const padded = cells.map(({ [at]: text = "" }, index) => {
+      return text + " ".repeat(Math.max(0, (widths[index] ?? 0) - stringWidth(text)));
+    });
+    return padded.join(" │ ");
+  });
 }
 
 function inline(tokens: readonly Token[], paint: Paint): string {
@@ -194,8 +192,4 @@ function indented(lines: readonly string[], indent: string): string[] {
 
 function narrower({ paint, columns }: LineStyle, by: number): LineStyle {
   return { paint, columns: Math.max(4, columns - by) };
-}
-
-function oneLineOf(text: string, columns: number): string {
-  return text.slice(0, columns);
 }

@@ -104,14 +104,14 @@ function activityOf({ asking, tasks, turn }: Chat): Activity | undefined {
 }
 
 function queueLines({ outbox: { texts }, asking, composer, tasks }: Chat, { paint, columns }: LineStyle): string[] {
-  const shown = texts.slice(0, MAX_QUEUE).map((text) => `· queued: ${oneLineOf(text)}`);
+  const shown = texts.slice(0, MAX_QUEUE).map((text) => `· queued: ${visibleName(text)}`);
   const more = texts.length > MAX_QUEUE ? [`· ${texts.length - MAX_QUEUE} more are queued`] : [];
   const hint = texts.length > 0 && !asking.call ? ["  (Up takes the last one back)"] : [];
   const kept =
     asking.call && composer.draft.text !== "" ? [`· kept for your next message: ${composer.draft.text}`] : [];
   const help = asking.call ? [] : commandHelp(composer.draft.text, tasks.commands);
   return [...shown, ...more, ...hint, ...kept, ...completions(composer.candidates), ...help].flatMap((line) =>
-    wrapLine(oneLineOf(line), columns).map((piece) => paint("dim", piece)),
+    wrapLine(visibleName(line), columns).map((piece) => paint("dim", piece)),
   );
 }
 
@@ -122,10 +122,6 @@ function completions(candidates: readonly string[]): string[] {
   return [`  ${[...words, ...(rest > 0 ? [`… ${rest} more`] : [])].join("  ")}`];
 }
 
-function oneLineOf(text: string): string {
-  return visibleName(text);
-}
-
 function inputOf(chat: Chat, maxLines: number, columns: number, style: LineStyle): Input {
   const { asking, composer, picker } = chat;
   const { paint } = style;
@@ -133,7 +129,7 @@ function inputOf(chat: Chat, maxLines: number, columns: number, style: LineStyle
   if (composer.search) {
     const { query } = composer.search;
     const line = `search: ${query}`;
-    const found = wrapLine(paint("dim", oneLineOf(composer.found)), columns).slice(0, 3);
+    const found = wrapLine(paint("dim", visibleName(composer.found)), columns).slice(0, 3);
     return { lines: [...found, line], cursor: { row: found.length, column: line.length } };
   }
   if (asking.call && !asking.isInWords)

@@ -103,7 +103,8 @@ export class Scrollback {
       const title = wrapLine(paint("dim", `· artifact: ${indented(name || artifactId)}`), columns);
       return [...title, ...partLines(parts).flatMap((line) => wrapLine(`    ${line}`, columns))];
     });
-    if (reason !== "") lines.push(...wrapLine(paint(lookOf(task.state), reason), columns));
+    const isBad = task.state === TaskState.FAILED || task.state === TaskState.REJECTED;
+    if (reason !== "") lines.push(...wrapLine(paint(isBad ? "bad" : "dim", reason), columns));
     return lines.length === 0 ? [] : [{ key: ended, lines }];
   }
 }
@@ -116,10 +117,6 @@ function withoutDiff(call: ToolCall): ToolCall {
 
 function isAtRest({ task: { state } }: TaskSnapshot): boolean {
   return isTerminal(state) || isInterrupted(state);
-}
-
-function lookOf(state: TaskState): "bad" | "dim" {
-  return state === TaskState.FAILED || state === TaskState.REJECTED ? "bad" : "dim";
 }
 
 function reasonOf(state: TaskState, text: string): string {
