@@ -79,7 +79,8 @@ try {
       await using page = await open(browser, scheme, width);
       await picture(page, `list-${scheme}-${width}`);
       await page.goto(`${server.url}/console/#/session/${id}`);
-      await page.locator(".approval").waitFor();
+      // Answers count after a moment, and look like it.
+      await page.locator('.options button[aria-disabled="false"]').first().waitFor();
       await page.locator(".call > summary").first().click();
       await picture(page, `session-${scheme}-${width}`);
       await page.goto(`${server.url}/console/#/new/1`);

@@ -27,19 +27,33 @@ export async function playTranscript(
 }
 
 function readTranscript(transcript: string): Step[] {
+  return readSections(transcript).map(({ head, text }) => {
+    if (head === "paste" || head === "type" || head === "press" || head === "shows") return { case: head, text };
+    throw new Error(`"${head}" is not a step of a transcript: write paste, type, press or shows`);
+  });
+}
+
+/** A section of a transcript: the line after `=== `, and what stands below it. */
+export interface Section {
+  readonly head: string;
+  readonly text: string;
+}
+
+/** Reads the sections of a transcript. What stands before the first one is for the reader. */
+export function readSections(transcript: string): Section[] {
   return transcript
     .split(/^=== /m)
     .slice(1)
     .map((section) => {
-      const [, what = "", text = ""] = /^(\w+)\n([\s\S]*?)\n?$/.exec(section) ?? [];
-      if (what === "paste" || what === "type" || what === "press" || what === "shows") return { case: what, text };
-      throw new Error(`"${what}" is not a step of a transcript: write paste, type, press or shows`);
+      const [, head = "", text = ""] = /^([^\n]*)\n([\s\S]*?)\n?$/.exec(section) ?? [];
+      return { head, text };
     });
 }
 
-function patternOf(text: string, replaced: Readonly<Record<string, string>>): RegExp {
+/** Returns the pattern of lines that follow each other, where a line `…` stands for any number of lines, and `…` in a line for the rest of it. */
+export function patternOf(text: string, replaced: Readonly<Record<string, string>>): RegExp {
   const whole = Object.entries(replaced).reduce((known, [name, value]) => known.replaceAll(name, () => value), text);
-  const lines = whole.split("\n").map((line) => (line === "…" ? "[\\s\\S]*?" : `^${escapePattern(line)}$`));
+  const lines = whole.split("\n").map((line) => (line === "…" ? "[\\s\\S]*?" : `^${escapePattern(line).replaceAll("…", ".*")}$`));
   return new RegExp(lines.join("\n").replaceAll("\n[\\s\\S]*?\n", "\n[\\s\\S]*?"), "m");
 }
 

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { parseAst } from "rolldown/parseAst";
+import { parseAst } from "vite";
 import { describe, expect, it } from "vitest";
-import { de } from "../packages/console/page/messages/de.ts";
-import { en } from "../packages/console/page/messages/en.ts";
-import { zh } from "../packages/console/page/messages/zh.ts";
+import { de } from "../page/messages/de.ts";
+import { en } from "../page/messages/en.ts";
+import { zh } from "../page/messages/zh.ts";
 
-const directory = fileURLToPath(new URL("../packages/console/page/", import.meta.url));
-const files = readdirSync(directory).filter((name) => /\.tsx?$/.test(name));
+const directory = fileURLToPath(new URL("../page/", import.meta.url));
+const files = readdirSync(directory).filter((name) => /^[^.]+\.tsx?$/.test(name));
 const sources = new Map(files.map((name) => [name, readFileSync(`${directory}${name}`, "utf8")]));
 
 /** What is shown as it is in all languages: a protocol, and what is typed in a terminal. */
