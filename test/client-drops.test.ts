@@ -111,6 +111,26 @@ describe("a client that drops its connection", () => {
   });
 
   it.each([
+    ["devtool's services", STREAM],
+    ["A2A 1.0", STREAM_1],
+  ])("or a proxy that resets its stream with any code writes no error to the log: gRPC, %s", async (_service, path) => {
+    const session = connect(server.url).on("error", () => undefined);
+    for (let code = 0; code <= 13; code++) {
+      const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "Say much." }] };
+      const body = framed(path === STREAM ? { request: { message } } : { message });
+      const more = { "content-type": "application/grpc+json", te: "trailers", "a2a-version": "1.0" };
+      const stream = session.request({ ":method": "POST", ":path": path, ...headers(more) });
+      stream.on("error", () => undefined).end(body);
+      await once(stream, "readable");
+      stream.close(code);
+      await settle();
+    }
+    session.destroy();
+    await settle();
+    expect({ errors, printed: printed.mock.calls }).toEqual({ errors: [], printed: [] });
+  });
+
+  it.each([
     ["Connect", "/devtool.v1alpha.TaskService/SendMessage", "application/json"],
     ["Connect, a stream", "/devtool.v1alpha.TaskService/StreamMessage", "application/connect+json"],
     ["HTTP+JSON of A2A 1.0", "/message:send", "application/json"],

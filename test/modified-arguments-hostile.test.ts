@@ -8,6 +8,7 @@ import { MODIFIED_ARGUMENTS_URI, SHOWN_DIGEST_URI } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer, type Issuer } from "./auth/issuer.ts";
+import { variantsOf } from "./depth.ts";
 import { clientOf } from "./sandbox/ground.ts";
 
 interface Answering {
@@ -30,6 +31,16 @@ const DIALECTS: Readonly<Record<string, (answer: Answering) => { path: string; v
     path: "/",
     version: "1.0",
     body: `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"role":"ROLE_USER","messageId":"${crypto.randomUUID()}","taskId":"${taskId}","parts":[{"data":{"tool_call_id":"${toolCallId}","selected_option_id":"modify_arguments"},"mediaType":"application/json","metadata":{${digestOf(digest)}"${MODIFIED_ARGUMENTS_URI}":${args}}}]}}}`,
+  }),
+  "A2A 0.3 HTTP+JSON": ({ taskId, toolCallId, args, digest }) => ({
+    path: "/v1/message:send",
+    version: "0.3",
+    body: `{"message":{"role":"ROLE_USER","messageId":"${crypto.randomUUID()}","taskId":"${taskId}","content":[{"data":{"data":{"tool_call_id":"${toolCallId}","selected_option_id":"modify_arguments"}},"metadata":{${digestOf(digest)}"${MODIFIED_ARGUMENTS_URI}":${args}}}]}}`,
+  }),
+  "A2A 1.0 HTTP+JSON": ({ taskId, toolCallId, args, digest }) => ({
+    path: "/message:send",
+    version: "1.0",
+    body: `{"message":{"role":"ROLE_USER","messageId":"${crypto.randomUUID()}","taskId":"${taskId}","parts":[{"data":{"tool_call_id":"${toolCallId}","selected_option_id":"modify_arguments"},"mediaType":"application/json","metadata":{${digestOf(digest)}"${MODIFIED_ARGUMENTS_URI}":${args}}}]}}`,
   }),
   Connect: ({ taskId, toolCallId, args, digest }) => ({
     path: "/devtool.v1alpha.TaskService/SendMessage",
@@ -56,7 +67,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   "a number that is too big": '{"command":"ls","timeout":1e999}',
 };
 
-describe.each(Object.entries(DIALECTS))(
+describe.each(variantsOf("dialects", Object.entries(DIALECTS), 3))(
   "arguments that a hostile client changes (TOOL-12), over %s",
   (name, bodyOf) => {
     let workspace: string;

@@ -143,7 +143,7 @@ function slowStore(store: TaskStore): TaskStore {
     get: (target, name) => {
       const value = Reflect.get(target, name, target);
       if (typeof value !== "function") return value;
-      if (name === "append") busy(++appends % 50 === 0 ? 6 : 0.3);
+      if (name === "append") busy(++appends % 50 === 0 ? 10 : 1);
       return value.bind(target);
     },
   });

@@ -36,6 +36,7 @@ printRow({ name: "R16.resident-floor-mb-per-10-min", value: floorPerMinute * ten
 printRow({ name: "R16.live-mb-per-10-min", value: livePerMinute * tenMinutes, target: { atMost } });
 printRow({ name: "R16.failed-turns", value: churn.failed, target: { atMost: 0 } });
 printRow({ name: "R16.descriptor-growth", value: after.descriptors - before.descriptors, target: { atMost: 0 } });
+printRow({ name: "R16.loop-stop-p99-ms", value: after.stopP99Ms, target: { atMost: 50 } });
 printRow({ name: "R16.loop-delay-p99-ms", value: after.delayP99Ms, target: { atMost: 50 } });
 
 /** Begins turns at even intervals, whether earlier ones have ended or not, while they are not too many. */

@@ -17,10 +17,13 @@ export async function watchOver({ url, token }: Target, tickMs: number): Promise
   const watch = { stopMs: 0, wallMs: 0, peakMb: 0 };
   /** How late the loop was at each tick since the start, in microseconds. */
   const delays = createHistogram();
+  /** The processor time of the thread between two ticks since the start, in microseconds. */
+  const stops = createHistogram();
   let last = { cpu: process.threadCpuUsage(), at: performance.now() };
   setInterval(() => {
     const { user, system } = process.threadCpuUsage(last.cpu);
     watch.stopMs = Math.max(watch.stopMs, (user + system) / 1000);
+    stops.record(Math.max(1, user + system));
     const wallMs = performance.now() - last.at;
     watch.wallMs = Math.max(watch.wallMs, wallMs);
     delays.record(Math.max(1, Math.round((wallMs - tickMs) * 1000)));
@@ -41,7 +44,8 @@ export async function watchOver({ url, token }: Target, tickMs: number): Promise
     );
     const memory = { residentMb, heapMb, heapPagesMb, externalMb };
     const descriptors = readdirSync("/proc/self/fd").length;
-    console.log(JSON.stringify({ ...watch, ...memory, cpuMs, descriptors, delayP99Ms: delays.percentile(99) / 1000 }));
+    const [delayP99Ms, stopP99Ms] = [delays, stops].map((histogram) => histogram.percentile(99) / 1000);
+    console.log(JSON.stringify({ ...watch, ...memory, cpuMs, descriptors, delayP99Ms, stopP99Ms }));
     Object.assign(watch, { stopMs: 0, wallMs: 0, peakMb: 0 });
     cpu = process.cpuUsage();
   }

@@ -28,6 +28,8 @@ export interface Watched {
   readonly descriptors: number;
   /** 99 of 100 turns of the event loop since the start were late by at most this many milliseconds, by the clock. */
   readonly delayP99Ms: number;
+  /** The event loop used at most this much processor time between 99 of 100 looks since the start, in milliseconds: the same on a busy machine. */
+  readonly stopP99Ms: number;
 }
 
 /** A server in a process of its own, with a watch on its event loop. */
