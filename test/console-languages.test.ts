@@ -60,11 +60,11 @@ describe.skipIf(CHROMIUM === undefined || LEFT_TO_CI !== "")(
 
 /** Goes to an element by the Tab key alone, and opens it by Enter. */
 async function openByKey(page: Page, selector: string): Promise<void> {
-  const element = page.locator(selector).first();
-  await element.waitFor();
+  await page.locator(selector).first().waitFor();
+  const isFocused = `document.querySelector(${JSON.stringify(selector)}) === document.activeElement`;
   for (let pressed = 0; pressed < 60; pressed++) {
     await page.keyboard.press("Tab");
-    if (await element.evaluate("(one) => one === document.activeElement")) return page.keyboard.press("Enter");
+    if (await page.evaluate(isFocused)) return page.keyboard.press("Enter");
   }
   throw new Error(`"${selector}" is not reached by the Tab key`);
 }
