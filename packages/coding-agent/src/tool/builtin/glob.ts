@@ -60,7 +60,7 @@ export function toRelativePattern({ root }: Workspace, pattern: string): string 
 }
 
 /** A search for files by their paths. */
-export interface PathSearch {
+interface PathSearch {
   /** The directory where the walk starts, relative to the workspace. */
   readonly path: string;
   readonly matches: GlobPattern;
