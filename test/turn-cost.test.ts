@@ -18,7 +18,7 @@ interface Cost {
   readonly bytes: number;
 }
 
-describe("a turn in a long task (STREAM-9)", () => {
+describe("a turn in a long task (STREAM-9)", { timeout: 180_000 + 1000 * TURNS }, () => {
   const watch = new WatchedModel();
   let workspace: string;
   let server: DevtoolServer;
