@@ -44,6 +44,8 @@ class TerminalChat {
   readonly #options: ChatDependencies;
   readonly #terminal: Terminal;
   readonly #store: ScreenStore;
+  /** Keeps the terminal from other readers until the chat ends. */
+  readonly #held: Disposable;
   readonly #ink: InkTerminal;
   readonly #tasks: ChatTasks;
   readonly #chat: Chat;
@@ -95,6 +97,8 @@ class TerminalChat {
     const lines = [headline(address, options.options), WELCOME].flatMap((line) => wrapLine(visible(line), columns));
     this.#chat.printout.tellLines(lines.map((line) => paint("dim", line)));
     this.#store.begin();
+    // Before the prompt is drawn, so that no key is echoed, and Ctrl-D is not taken for the end of the input.
+    this.#held = this.#terminal.hold();
     this.#ink = new InkTerminal(this.#terminal, this.#store, io, paint);
   }
 
@@ -102,7 +106,7 @@ class TerminalChat {
   async run(problems: readonly string[]): Promise<number> {
     const { connection, options, io, onNotice } = this.#options;
     const chat = this.#chat;
-    using _held = this.#terminal.hold();
+    using _held = this.#held;
     this.#terminal.listen((input) => chat.take(input));
     const stop = io.onInterrupt(() => chat.interrupt());
     onNotice((text) => chat.printout.tell(text));
