@@ -22,6 +22,9 @@ const PLAN = [
   { content: "Run the tests", status: "pending" },
 ];
 
+/** 100,000 characters in 200 paragraphs. */
+const LONG = Array.from({ length: 200 }, () => `${"word ".repeat(99)}end.`).join("\n\n");
+
 /** An agent that makes what the prompt names, and waits for its user. */
 const painter: Agent = {
   about: { name: "Painter", description: "Makes pictures and plans." },
@@ -29,6 +32,7 @@ const painter: Agent = {
     createExecutor: () => ({
       async *execute({ prompt }, signal): AsyncIterable<AgentEvent> {
         const word = prompt?.parts.map(({ content }) => content.case === "text" && content.value).join("");
+        if (word === "long") yield { case: "text", value: LONG };
         if (word === "plan") yield artifact("Plan", { case: "data", value: { entries: PLAN } });
         if (word === "picture") {
           yield artifact("A red dot", image("dot.png", "image/png"));
@@ -101,6 +105,29 @@ describe.skipIf(CHROMIUM === undefined)("what the console shows in Chromium (ski
     expect(await attributesOf(page, ".plan li", "data-status")).toEqual(PLAN.map(({ status }) => status));
     expect(await page.locator(".artifact").count()).toBe(0);
     expect(opened.faults()).toEqual([]);
+  });
+
+  it("shows a long text in parts, so that no frame takes long, and all of it", async () => {
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    await page.getByRole("link", { name: "New session" }).click();
+    await page.evaluate(`{
+      globalThis.steps = [0];
+      const look = () => {
+        globalThis.steps.push(document.querySelector(".prose")?.textContent.length ?? 0);
+        requestAnimationFrame(look);
+      };
+      look();
+    }`);
+    await send(page, "long");
+    await page.locator('.session-about .state[data-state="INPUT_REQUIRED"]').waitFor();
+    await page.locator('.scroll[aria-busy="false"]').waitFor();
+    expect(await page.locator(".prose > p").count()).toBe(200);
+    const steps: unknown = await page.evaluate(
+      "Math.max(...globalThis.steps.map((length, at) => length - (globalThis.steps[at - 1] ?? 0)))",
+    );
+    expect(Number(steps)).toBeGreaterThan(10_000);
+    expect(Number(steps)).toBeLessThanOrEqual(20_000);
   });
 
   it("shows the card of an agent, as the server gives it to other clients", async () => {

@@ -35,6 +35,7 @@ export async function playInBrowser(
 
 async function expectShown(page: Page, pattern: RegExp): Promise<void> {
   const shown = async (): Promise<string> => {
+    // biome-ignore lint/performance/useDomNodeTextContent: what is not shown, such as a closed call, is not part of it
     const lines = (await page.locator("main").innerText()).split("\n");
     const trimmed = lines.map((line) => line.trim().replaceAll("\t", " | "));
     return trimmed.filter((line) => line !== "").join("\n");
