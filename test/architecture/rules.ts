@@ -178,7 +178,7 @@ export const ENTRIES: ReadonlySet<string> = new Set([
   "server/src/server.ts",
   "coding-agent/src/coding-agent.ts",
   "gemini/src/gemini-model.ts",
-  "acp/src/agent/agent-process.ts",
+  "acp/src/agent/acp-session.ts",
   "acp/src/agent/terminals.ts",
   "acp/src/testing/fake-acp-agent.ts",
   "acp/src/testing/fake-words.ts",

@@ -26,12 +26,10 @@ export function codexAgent(options: CodexOptions = {}): Agent {
     takesMcpServers: true,
     open: ({ now, onNotice, workspace, workspaceRoots }) => {
       const pool = new ThreadPool(options.maxIdleProcesses ?? MAX_IDLE_PROCESSES);
+      const [command = "", ...args] = options.command ?? DEFAULT_COMMAND;
       const host: CodexHost = {
         options,
-        command: {
-          command: options.command ?? DEFAULT_COMMAND,
-          environment: options.environment ?? ownEnvironment(),
-        },
+        command: { command, args, environment: options.environment ?? ownEnvironment() },
         limits: { requestTimeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS, maxUnread: MAX_UNREAD },
         pool,
         now,

@@ -16,11 +16,11 @@ import {
   type AgentExecutor,
   Code,
   DevtoolError,
+  type StdioCommand,
   type Turn,
   type TurnEnd,
 } from "@devtool/server/agent";
 import { AppServer, type AppServerLimits } from "./app-server/app-server.ts";
-import type { ChildCommand } from "./app-server/child.ts";
 import type { CodexOptions } from "./codex-options.ts";
 import type { LoadedThread, ThreadPool } from "./thread-pool.ts";
 import { modelOf, openedSandbox, permissionMode, threadSettings, turnSettings } from "./thread-settings.ts";
@@ -33,7 +33,7 @@ import type { AnsweredCall } from "./turn/questions.ts";
 /** The dependencies that all executors of an agent share. */
 export interface CodexHost {
   readonly options: CodexOptions;
-  readonly command: Pick<ChildCommand, "command" | "environment">;
+  readonly command: Omit<StdioCommand, "workingDirectory">;
   readonly limits: AppServerLimits;
   readonly pool: ThreadPool;
   readonly now: () => Date;

@@ -1,7 +1,6 @@
 import { isObject, listOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import type { OfferedModel } from "@devtool/server/agent";
+import type { OfferedModel, StdioCommand } from "@devtool/server/agent";
 import { AppServer, type AppServerLimits } from "./app-server/app-server.ts";
-import type { ChildCommand } from "./app-server/child.ts";
 
 /** The maximum number of pages of models that are read. */
 const MAX_PAGES = 20;
@@ -12,7 +11,7 @@ const MAX_PAGES = 20;
  * Throws a `DevtoolError` when the app-server cannot be started, refuses, or is late.
  */
 export async function listCodexModels(
-  command: ChildCommand,
+  command: StdioCommand,
   limits: AppServerLimits,
   signal: AbortSignal,
 ): Promise<OfferedModel[]> {

@@ -5,6 +5,7 @@ import {
   type AgentServices,
   assertTarget,
   type CardExtension,
+  inheritedEnvironment,
   invalid,
   type OpenAgent,
   type Skill,
@@ -88,7 +89,7 @@ async function openCodingAgent(options: CodingAgentOptions, model: Model, servic
     services,
     model,
     limits: { ...DEFAULT_TOOL_LIMITS, ...options.toolLimits },
-    environment: commandEnvironment(),
+    environment: inheritedEnvironment(process.env),
   });
   // An operator who requires a sandbox does not want the server to start without it.
   if (options.sandbox === "bwrap") await host.sandbox();
@@ -115,15 +116,4 @@ async function openCodingAgent(options: CodingAgentOptions, model: Model, servic
     workspace: agentWorkspace(host),
     [Symbol.asyncDispose]: () => host[Symbol.asyncDispose](),
   };
-}
-
-/** Selects the environment variables for commands. None of them can hold a secret. */
-function commandEnvironment(): Record<string, string> {
-  const names = ["PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL"];
-  const environment: Record<string, string> = {};
-  for (const name of names) {
-    const value = process.env[name];
-    if (value !== undefined) environment[name] = value;
-  }
-  return environment;
 }

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { McpHttp, McpServer, McpStdio } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
-import { invalid } from "@devtool/server/agent";
+import { inheritedEnvironment, invalid } from "@devtool/server/agent";
 import type { AuthProvider, FetchLike, OAuthClientProvider, Transport } from "@modelcontextprotocol/client";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { loadSdk } from "./sdk.ts";
@@ -44,9 +44,6 @@ export interface McpTransport {
   readonly authorize: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** The variables that any process needs. Other variables that a server needs are in its settings. */
-const INHERITED = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"] as const;
-
 /** Creates the transport of a server. Throws for a server without a transport in its settings. */
 export async function createTransport(server: McpServer, options: TransportOptions): Promise<McpTransport> {
   switch (server.transport.case) {
@@ -70,17 +67,13 @@ async function createStdioTransport(
   { workspacePath, environment, now }: TransportOptions,
 ): Promise<McpTransport> {
   const { parseJSONRPCMessage } = await loadSdk();
-  const inherited: Record<string, string> = {};
-  for (const name of INHERITED) {
-    const value = environment[name];
-    if (value !== undefined) inherited[name] = value;
-  }
   const transport = new StdioTransport(
     {
       command,
       args,
       workingDirectory: resolve(workspacePath, workingDirectory),
-      environment: { ...inherited, ...env },
+      // Other variables that a server needs are in its settings.
+      environment: { ...inheritedEnvironment(environment), ...env },
     },
     { parseMessage: parseJSONRPCMessage, now },
   );

@@ -1,9 +1,8 @@
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
-import { LineReader } from "@devtool/server/agent";
+import { LineReader, type StdioCommand, StdioProcess } from "@devtool/server/agent";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { MAX_MESSAGE_BYTES } from "./bounded-fetch.ts";
 import { FloodGate } from "./flood-gate.ts";
-import { type ServerCommand, ServerProcess } from "./server-process.ts";
 
 /** The maximum number of bytes that a server may leave unread before it is ended. */
 const MAX_UNREAD_BYTES: number = 16 * 1024 * 1024;
@@ -32,13 +31,13 @@ export class StdioTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
   /** By this property the SDK recognizes a transport of a process, for which silence means an old server. */
   readonly stderr = null;
-  readonly #command: ServerCommand;
+  readonly #command: StdioCommand;
   readonly #options: StdioTransportOptions;
-  #process: ServerProcess | undefined;
+  #process: StdioProcess | undefined;
   #reading: Promise<void> | undefined;
   #failure = "";
 
-  constructor(command: ServerCommand, options: StdioTransportOptions) {
+  constructor(command: StdioCommand, options: StdioTransportOptions) {
     this.#command = command;
     this.#options = options;
   }
@@ -55,7 +54,7 @@ export class StdioTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    this.#process = new ServerProcess(this.#command);
+    this.#process = new StdioProcess(this.#command);
     this.#reading = this.#run(this.#process);
   }
 
@@ -70,7 +69,7 @@ export class StdioTransport implements Transport {
     await this.#reading;
   }
 
-  async #run(process: ServerProcess): Promise<void> {
+  async #run(process: StdioProcess): Promise<void> {
     const reading = this.#read(process).catch((reason: Error) => this.#fail(process, reason.message));
     const howItEnded = await process.ended;
     await Promise.race([reading, delay(LINGER_MS, undefined, { ref: false })]);
@@ -82,7 +81,7 @@ export class StdioTransport implements Transport {
   }
 
   /** Reads and delivers messages, and skips lines that are not messages. Other work runs between chunks, and within a chunk of many messages. */
-  async #read(process: ServerProcess): Promise<void> {
+  async #read(process: StdioProcess): Promise<void> {
     const lines = new LineReader(MAX_MESSAGE_BYTES);
     const gate = new FloodGate(this.#options.now);
     for await (const chunk of process.output) {
@@ -101,7 +100,7 @@ export class StdioTransport implements Transport {
     }
   }
 
-  #fail(process: ServerProcess, why: string): void {
+  #fail(process: StdioProcess, why: string): void {
     this.#failure ||= why;
     process.kill();
   }

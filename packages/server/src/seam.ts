@@ -37,4 +37,5 @@ export { abortable } from "./stream/abortable.ts";
 export { LineReader } from "./stream/line-reader.ts";
 export { mergeReady } from "./stream/merge.ts";
 export { Semaphore } from "./stream/semaphore.ts";
+export { inheritedEnvironment, type StdioCommand, StdioProcess } from "./stream/stdio-process.ts";
 export { VERSION } from "./version.ts";

@@ -8,10 +8,17 @@ import type {
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import { abortable, Code, DevtoolError, quoted, type Semaphore } from "@devtool/server/agent";
+import {
+  abortable,
+  Code,
+  DevtoolError,
+  inheritedEnvironment,
+  quoted,
+  type Semaphore,
+  StdioProcess,
+} from "@devtool/server/agent";
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpConnection } from "./acp-connection.ts";
-import { AgentProcess } from "./agent-process.ts";
 import { ClientFiles } from "./client-files.ts";
 import { type EnteredSession, type EnterOptions, enterSession, isConfigOption } from "./enter-session.ts";
 import { Inbox, type SessionItem } from "./inbox.ts";
@@ -65,7 +72,12 @@ export class AcpSession implements AsyncDisposable {
       const pipe =
         typeof command === "function"
           ? await command(workspacePath, starting)
-          : new AgentProcess(command, workspacePath);
+          : new StdioProcess({
+              command: command.command,
+              args: command.args ?? [],
+              workingDirectory: workspacePath,
+              environment: { ...inheritedEnvironment(process.env), ...command.environment },
+            });
       const inbox = new Inbox(options.onCommands);
       const onOutput = (id: string): void => inbox.put({ case: "terminal", value: id });
       const terminals = new Terminals({ workspacePath, gate: inbox, onOutput });

@@ -8,8 +8,7 @@ import type {
   TerminalExitStatus,
   TerminalOutputResponse,
 } from "@agentclientprotocol/sdk";
-import { Code, DevtoolError, failpoint, quoted } from "@devtool/server/agent";
-import { inheritedEnvironment } from "./agent-process.ts";
+import { Code, DevtoolError, failpoint, inheritedEnvironment, quoted } from "@devtool/server/agent";
 import type { ClientGate } from "./client-action.ts";
 import { answerOf } from "./client-answer.ts";
 import { systemCodeOf, workspaceDirectoryOf } from "./workspace-path.ts";
@@ -105,7 +104,7 @@ export class Terminals implements AsyncDisposable {
     failpoint("devtool:acp.terminal.before");
     const child = spawn(command, [...args], {
       cwd,
-      env: { ...inheritedEnvironment(), ...own },
+      env: { ...inheritedEnvironment(process.env), ...own },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });

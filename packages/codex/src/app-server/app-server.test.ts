@@ -1,16 +1,17 @@
 import { tmpdir } from "node:os";
+import type { StdioCommand } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
 import { AppServer } from "./app-server.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
-/** Answers each request with what `answer` returns, as a line. */
-function programOf(answer: (id: number, method: string) => string): readonly string[] {
+/** The command of a program that answers each request with what `answer` returns, as a line. */
+function commandOf(answer: (id: number, method: string) => string): StdioCommand {
   const program = `require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
     const { id, method } = JSON.parse(line);
     if (id !== undefined) console.log((${answer})(id, method));
   });`;
-  return [process.execPath, "-e", program];
+  return { command: process.execPath, args: ["-e", program], workingDirectory: tmpdir(), environment: {} };
 }
 
 describe("an app-server that is hostile", () => {
@@ -26,18 +27,14 @@ describe("an app-server that is hostile", () => {
       "limit is 200000",
     ],
   ])("is ended when it %s", async (_what, answer, error) => {
-    const command = { command: programOf(answer), workingDirectory: tmpdir(), environment: {} };
+    const command = commandOf(answer);
     await using server = await AppServer.start(command, { requestTimeoutMs: 60_000, maxUnread: 100 }, signal);
     await expect(server.request("account/read", {}, signal)).rejects.toThrow(error);
     expect(server.failure?.message).toContain(error);
   });
 
   it("is read as empty where it answers with no object", async () => {
-    const command = {
-      command: programOf((id) => `{"id":${id},"result":null}`),
-      workingDirectory: tmpdir(),
-      environment: {},
-    };
+    const command = commandOf((id) => `{"id":${id},"result":null}`);
     await using server = await AppServer.start(command, { requestTimeoutMs: 60_000, maxUnread: 100 }, signal);
     expect(await server.request("account/read", {}, signal)).toEqual({});
   });

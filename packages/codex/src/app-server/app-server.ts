@@ -2,8 +2,15 @@ import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promi
 import type { JsonObject } from "@bufbuild/protobuf";
 import { assertJsonBudget } from "@devtool/schema";
 import { isObject, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
-import { abortable, Code, DevtoolError, LineReader, VERSION } from "@devtool/server/agent";
-import { Child, type ChildCommand } from "./child.ts";
+import {
+  abortable,
+  Code,
+  DevtoolError,
+  LineReader,
+  type StdioCommand,
+  StdioProcess,
+  VERSION,
+} from "@devtool/server/agent";
 
 /** The maximum size of a message of the app-server, in bytes: 32 MiB, since items can hold images. */
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
@@ -76,7 +83,7 @@ const METHOD_NOT_FOUND = -32601;
  * pending requests and the sink get a `DevtoolError` with `Code.Unavailable`.
  */
 export class AppServer implements AsyncDisposable {
-  readonly #child: Child;
+  readonly #process: StdioProcess;
   readonly #limits: AppServerLimits;
   readonly #pending = new Map<RequestId, PromiseWithResolvers<Reply>>();
   readonly #reading: Promise<void>;
@@ -84,14 +91,14 @@ export class AppServer implements AsyncDisposable {
   #lastId = 0;
   #failure: DevtoolError | undefined;
 
-  private constructor(command: ChildCommand, limits: AppServerLimits) {
+  private constructor(command: StdioCommand, limits: AppServerLimits) {
     this.#limits = limits;
-    this.#child = new Child(command);
+    this.#process = new StdioProcess(command);
     this.#reading = this.#run();
   }
 
   /** Starts a process and initializes the connection. Throws a `DevtoolError` when that fails. */
-  static async start(command: ChildCommand, limits: AppServerLimits, signal: AbortSignal): Promise<AppServer> {
+  static async start(command: StdioCommand, limits: AppServerLimits, signal: AbortSignal): Promise<AppServer> {
     const server = new AppServer(command, limits);
     try {
       const clientInfo = { name: "devtool", title: "devtool", version: VERSION };
@@ -107,7 +114,7 @@ export class AppServer implements AsyncDisposable {
 
   /** The process id; undefined when the process could not be started. */
   get pid(): number | undefined {
-    return this.#child.pid;
+    return this.#process.pid;
   }
 
   /** Why the connection has ended; undefined while it is open. */
@@ -117,7 +124,7 @@ export class AppServer implements AsyncDisposable {
 
   /** The end of the process's standard error, for the operator. */
   get lastWords(): string {
-    return this.#child.lastWords;
+    return this.#process.lastWords;
   }
 
   /**
@@ -176,28 +183,28 @@ export class AppServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#fail("it was stopped");
-    await this.#child[Symbol.asyncDispose]();
+    await this.#process[Symbol.asyncDispose]();
     await this.#reading;
   }
 
   #send(message: JsonObject): void {
-    this.#child.write(`${JSON.stringify(message)}\n`);
-    if (this.#child.unreadBytes > MAX_UNREAD_BYTES) this.#end("it does not read its input");
+    this.#process.write(`${JSON.stringify(message)}\n`);
+    if (this.#process.unreadBytes > MAX_UNREAD_BYTES) this.#end("it does not read its input");
   }
 
   async #run(): Promise<void> {
     const reading = this.#read().catch((reason: Error) => this.#end(reason.message));
-    const howItEnded = await this.#child.ended;
+    const howItEnded = await this.#process.ended;
     await Promise.race([reading, delay(LINGER_MS, undefined, { ref: false })]);
     this.#end(howItEnded);
-    this.#child.closeOutput();
+    this.#process.closeOutput();
     await reading;
   }
 
   async #read(): Promise<void> {
     const lines = new LineReader(MAX_MESSAGE_BYTES);
     let broken = 0;
-    for await (const chunk of this.#child.output) {
+    for await (const chunk of this.#process.output) {
       for (const [at, line] of [...lines.push(chunk)].entries()) {
         assertJsonBudget(line, { maxBytes: MAX_MESSAGE_BYTES, maxDepth: MAX_DEPTH, maxNodes: MAX_NODES });
         const message = parseJsonOrUndefined(line);
@@ -227,7 +234,7 @@ export class AppServer implements AsyncDisposable {
   /** Ends the process at once. */
   #end(why: string): void {
     this.#fail(why);
-    this.#child.kill();
+    this.#process.kill();
   }
 
   #fail(why: string): void {

@@ -1,9 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { failpoint } from "@devtool/server/agent";
+import { failpoint } from "../failpoint.ts";
 
-/** The command that starts a server. */
-export interface ServerCommand {
+/** The command that starts a `StdioProcess`. */
+export interface StdioCommand {
+  /** The program: a name that is looked up in `PATH`, or an absolute path. */
   readonly command: string;
   readonly args: readonly string[];
   /** An absolute path. */
@@ -14,13 +16,20 @@ export interface ServerCommand {
 
 /** The number of bytes that are kept of the end of standard error. */
 const KEPT_STDERR_BYTES = 4096;
-/** The time between closing the input of a server and SIGTERM, in milliseconds. */
-const CLOSE_MS = 300;
+/** The time between closing standard input and SIGTERM, in milliseconds. */
+const CLOSE_MS = 500;
 /** The time between SIGTERM and SIGKILL, in milliseconds. */
 const TERMINATE_MS = 1500;
+/** The time after the end of the process in which the rest of its standard error is read, in milliseconds. */
+const LINGER_MS = 200;
+/** The variables that any process needs. */
+const INHERITED = ["PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL"] as const;
 
-/** The process of an MCP server. It leads a process group of its own; disposing of it ends the whole group. */
-export class ServerProcess implements AsyncDisposable {
+/**
+ * A process that speaks a protocol on its standard streams. It is started without a shell and leads a process group of its own;
+ * disposing of it ends the whole group.
+ */
+export class StdioProcess implements AsyncDisposable {
   readonly #child: ChildProcessWithoutNullStreams;
   /** Resolves when the process has ended, to a description: `it ended with exit code 1`. */
   readonly ended: Promise<string>;
@@ -28,18 +37,17 @@ export class ServerProcess implements AsyncDisposable {
   #hasEnded = false;
 
   /** Starts the process. If that fails, `ended` says so. */
-  constructor({ command, args, workingDirectory, environment }: ServerCommand) {
-    failpoint("devtool:mcp.spawn.before");
+  constructor({ command, args, workingDirectory, environment }: StdioCommand) {
+    failpoint("devtool:stdio.spawn.before");
     this.#child = spawn(command, [...args], { cwd: workingDirectory, env: { ...environment }, detached: true });
-    this.#child.stdin.on("error", () => undefined);
-    this.#child.stdout.on("error", () => undefined);
-    this.#child.stderr.on("error", () => undefined);
+    for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr])
+      stream.on("error", () => undefined);
     this.#child.stderr.on("data", (chunk: Buffer) => {
       const all = chunk.length >= KEPT_STDERR_BYTES ? chunk : Buffer.concat([this.#stderr, chunk]);
       this.#stderr = Buffer.from(all.subarray(-KEPT_STDERR_BYTES));
     });
     this.ended = this.#waitForEnd();
-    failpoint("devtool:mcp.spawn.after");
+    failpoint("devtool:stdio.spawn.after");
   }
 
   /** The process id; undefined when the process could not be started. */
@@ -65,9 +73,9 @@ export class ServerProcess implements AsyncDisposable {
   /** Writes to standard input. Returns false when the process accepts no more input. */
   write(text: string): boolean {
     if (!this.#child.stdin.writable) return false;
-    failpoint("devtool:mcp.send.before");
+    failpoint("devtool:stdio.send.before");
     this.#child.stdin.write(text);
-    failpoint("devtool:mcp.send.after");
+    failpoint("devtool:stdio.send.after");
     return true;
   }
 
@@ -76,7 +84,7 @@ export class ServerProcess implements AsyncDisposable {
     this.#signalGroup("SIGKILL");
   }
 
-  /** Stops reading. Processes that the server left behind can still hold its output open. */
+  /** Stops reading. Processes that were left behind can still hold the output open. */
   closeOutput(): void {
     this.#child.stdout.destroy();
     this.#child.stderr.destroy();
@@ -84,12 +92,13 @@ export class ServerProcess implements AsyncDisposable {
 
   /** Closes standard input, then sends SIGTERM and SIGKILL to the group. Resolves when the process has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
-    failpoint("devtool:mcp.close.before");
+    failpoint("devtool:stdio.close.before");
     this.#child.stdin.end();
-    failpoint("devtool:mcp.close.after");
+    failpoint("devtool:stdio.close.after");
     await this.#endsWithin(CLOSE_MS);
     if (!this.#hasEnded) this.#signalGroup("SIGTERM");
     await this.#endsWithin(TERMINATE_MS);
+    // Processes that were left behind can outlive it and hold its output open.
     this.kill();
     await this.ended;
     this.closeOutput();
@@ -98,12 +107,14 @@ export class ServerProcess implements AsyncDisposable {
 
   async #waitForEnd(): Promise<string> {
     const ended = Promise.withResolvers<string>();
-    this.#child.once("error", (error) => ended.resolve(`it could not be started (${error.message})`));
+    this.#child.once("error", ({ message }) => ended.resolve(`it could not be started (${message})`));
     this.#child.once("exit", (code, name) =>
       ended.resolve(name === null ? `it ended with exit code ${code}` : `it was ended by ${name}`),
     );
     const how = await ended.promise;
     this.#hasEnded = true;
+    // The rest of standard error is on its way, unless a process that was left behind holds it open.
+    if (!this.#child.stderr.destroyed) await Promise.race([once(this.#child.stderr, "close"), delay(LINGER_MS)]);
     return how;
   }
 
@@ -121,4 +132,16 @@ export class ServerProcess implements AsyncDisposable {
       // The group has ended.
     }
   }
+}
+
+/** Selects the variables that any process needs: `PATH`, `HOME`, the locale, and a few others. None of them can hold a secret. */
+export function inheritedEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  const inherited: Record<string, string> = {};
+  for (const name of INHERITED) {
+    const value = environment[name];
+    if (value !== undefined) inherited[name] = value;
+  }
+  return inherited;
 }
