@@ -20,7 +20,7 @@ import type {
   SetSessionModeRequest,
 } from "@agentclientprotocol/sdk";
 import { PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
-import { ApprovalMode, type Task } from "@devtool/schema";
+import { ApprovalMode, oneLine, type Task } from "@devtool/schema";
 import { promptCapabilities } from "./content.ts";
 import { invalidParams, rpcErrorFrom, sessionNotFound } from "./errors.ts";
 import type { Port } from "./port.ts";
@@ -69,7 +69,7 @@ export class AcpAgent {
     const { hasExtension } = agent;
     return {
       protocolVersion: PROTOCOL_VERSION,
-      agentInfo: { name: agent.name, version: agent.version },
+      agentInfo: { name: oneLine(agent.name), version: oneLine(agent.version) },
       authMethods: [],
       agentCapabilities: {
         loadSession: hasExtension,

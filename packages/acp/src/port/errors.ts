@@ -1,5 +1,6 @@
 import { RequestError } from "@agentclientprotocol/sdk";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { visibleText } from "@devtool/schema";
 
 /** The JSON-RPC error codes of ACP that this agent sends. */
 const RPC_CODE = {
@@ -34,14 +35,14 @@ export function authRequired(message: string): RequestError {
 
 /** Creates the error for a turn whose task failed. */
 export function taskFailed(taskId: string, error: string): RequestError {
-  return new RequestError(RPC_CODE.INTERNAL, error === "" ? "the task failed" : error, { taskId });
+  return new RequestError(RPC_CODE.INTERNAL, error === "" ? "the task failed" : visibleText(error), { taskId });
 }
 
-/** Returns an error of the server as the JSON-RPC error with the same meaning. Its message stays as the server worded it. */
+/** Returns an error of the server as the JSON-RPC error with the same meaning. Its message is the server's, with deceiving characters visible. */
 export function rpcErrorFrom(reason: unknown): RequestError {
   if (reason instanceof RequestError) return reason;
   const { code, rawMessage } = ConnectError.from(reason);
-  return new RequestError(RPC_CODES.get(code) ?? RPC_CODE.INTERNAL, rawMessage, { code: Code[code] });
+  return new RequestError(RPC_CODES.get(code) ?? RPC_CODE.INTERNAL, visibleText(rawMessage), { code: Code[code] });
 }
 
 /** The error codes by the code of a server's error. Others are internal errors. */

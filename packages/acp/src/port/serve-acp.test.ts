@@ -208,6 +208,27 @@ describe("a hostile agent behind ACP", () => {
     expect([response.stopReason, asked]).toEqual(["end_turn", []]);
   });
 
+  it("names itself and its failures in visible characters", async () => {
+    const words = "Evil\u001b]0;owned\u0007\u009b31m\u202e\nforged";
+    const failed: EventInit = { state: TaskState.FAILED, payload: { case: "stateChange", value: { error: words } } };
+    const { agent, connection } = startAgent({ ...OURS, name: words, version: words }, [failed]);
+    try {
+      const { agentInfo } = await agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
+      const { sessionId } = await agent.request("session/new", { cwd: "/w", mcpServers: [] });
+      const prompt = agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Hi." }] });
+      const { message } = await prompt.then(
+        () => expect.unreachable(),
+        (reason: Error) => reason,
+      );
+      expect(`${agentInfo?.name}${agentInfo?.version}`).not.toContain("\n");
+      const texts = [agentInfo?.name, agentInfo?.version, message].join("");
+      expect(texts).toContain("Evil");
+      expect(texts).not.toMatch(/[\p{Cc}\p{Cf}](?<!\n)/u);
+    } finally {
+      connection.close();
+    }
+  });
+
   it.each<readonly [what: string, ids: readonly string[]]>([
     ["no options", []],
     ["options named as parts of JavaScript", ["__proto__", "constructor", "toString"]],
