@@ -53,7 +53,9 @@ export function readSections(transcript: string): Section[] {
 /** Returns the pattern of lines that follow each other, where a line `…` stands for any number of lines, and `…` in a line for the rest of it. */
 export function patternOf(text: string, replaced: Readonly<Record<string, string>>): RegExp {
   const whole = Object.entries(replaced).reduce((known, [name, value]) => known.replaceAll(name, () => value), text);
-  const lines = whole.split("\n").map((line) => (line === "…" ? "[\\s\\S]*?" : `^${escapePattern(line).replaceAll("…", ".*")}$`));
+  const lines = whole
+    .split("\n")
+    .map((line) => (line === "…" ? "[\\s\\S]*?" : `^${escapePattern(line).replaceAll("…", ".*")}$`));
   return new RegExp(lines.join("\n").replaceAll("\n[\\s\\S]*?\n", "\n[\\s\\S]*?"), "m");
 }
 

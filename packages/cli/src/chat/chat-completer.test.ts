@@ -35,11 +35,11 @@ describe("what Tab completes in the chat", () => {
     expect((await new ChatCompleter(source(), workspace).complete(before)).toSorted()).toEqual(completed);
   });
 
-  it("is no file where the workspace is on another machine", async () => {
+  it("offers no files where the workspace is on another machine", async () => {
     expect(await new ChatCompleter(source(), undefined).complete("see @no")).toEqual([]);
   });
 
-  it("is no model where the agent cannot list them", async () => {
+  it("offers no models where the agent cannot list them", async () => {
     const failing = { ...source(), listModels: () => Promise.reject(new Error("the agent is gone")) };
     expect(await new ChatCompleter(failing, workspace).complete("/model fa")).toEqual([]);
   });
