@@ -14,7 +14,7 @@ import { LEFT_TO_CI, roundsOf, variantsOf } from "./depth.ts";
 const rounds = roundsOf("DEVTOOL_ACP_KILL_ROUNDS", { quick: 1, ci: 10, deep: 100 });
 const LIMIT_MS = 60_000;
 
-describe("an ACP agent whose question waits", () => {
+describe.skipIf(LEFT_TO_CI !== "")(`an ACP agent whose question waits${LEFT_TO_CI}`, () => {
   let base: string;
   let workspace: string;
   let server: ServerProcess;
@@ -50,7 +50,7 @@ describe("an ACP agent whose question waits", () => {
     },
   );
 
-  it.skipIf(LEFT_TO_CI !== "")(`does not run a call that was declined before kill -9${LEFT_TO_CI}`, async () => {
+  it(`does not run a call that was declined before kill -9`, async () => {
     const asked = await client().begin("job done.txt\nsay after", AbortSignal.timeout(LIMIT_MS));
     await restart();
     const ended = await answer(asked, "cancel");
@@ -87,18 +87,15 @@ describe("an ACP agent whose question waits", () => {
     expect([again.state, again.questions.length, runs()]).toEqual(["input-required", 1, 1]);
   });
 
-  it.skipIf(LEFT_TO_CI !== "")(
-    `asks again about a call whose answer an agent may have got that was killed with it${LEFT_TO_CI}`,
-    async () => {
-      const asked = await client().begin("job done.txt\nsay after", AbortSignal.timeout(LIMIT_MS));
-      for (const pid of childrenOf(server.info.pid)) process.kill(pid, "SIGKILL");
-      let shown = await answer(asked, "proceed_once");
-      let answers = 1;
-      for (; shown.state === "input-required"; answers++) shown = await answer(shown, "proceed_once");
-      expect(answers).toBeLessThanOrEqual(2);
-      expect([shown.state, runs()]).toEqual(["completed", 1]);
-    },
-  );
+  it(`asks again about a call whose answer an agent may have got that was killed with it`, async () => {
+    const asked = await client().begin("job done.txt\nsay after", AbortSignal.timeout(LIMIT_MS));
+    for (const pid of childrenOf(server.info.pid)) process.kill(pid, "SIGKILL");
+    let shown = await answer(asked, "proceed_once");
+    let answers = 1;
+    for (; shown.state === "input-required"; answers++) shown = await answer(shown, "proceed_once");
+    expect(answers).toBeLessThanOrEqual(2);
+    expect([shown.state, runs()]).toEqual(["completed", 1]);
+  });
 
   function serve(): Promise<ServerProcess> {
     const { command, args = [] } = fakeAgentCommand("--state", join(base, "sessions"));

@@ -8,11 +8,11 @@ import { BINDINGS } from "./acp/bindings.ts";
 import { Conversation, type Exchange } from "./acp/conversation.ts";
 import { killChildrenOf } from "./acp/processes.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
-import { variantsOf } from "./depth.ts";
+import { LEFT_TO_CI, variantsOf } from "./depth.ts";
 
 const LIMIT_MS = 60_000;
 
-describe("a question of an ACP agent, over each binding of the port", () => {
+describe.skipIf(LEFT_TO_CI !== "")(`a question of an ACP agent, over each binding of the port${LEFT_TO_CI}`, () => {
   let base: string;
   let server: ServerProcess;
   beforeEach(async () => {

@@ -5,7 +5,7 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { variantsOf } from "./depth.ts";
+import { LEFT_TO_CI, variantsOf } from "./depth.ts";
 import { bundle, CHROMIUM, launch, type Site, serveSite } from "./outer/browser.ts";
 import type { Visit } from "./outer/page.ts";
 import type { Played } from "./outer/play.ts";
@@ -14,7 +14,7 @@ const PROTOCOLS = ["connect", "grpc-web", "1.0 JSONRPC", "1.0 HTTP+JSON", "0.3 J
 const MOST_PROTOCOLS = variantsOf("protocols in a browser", PROTOCOLS, 3);
 const FEW_PROTOCOLS = variantsOf("protocols that refuse", PROTOCOLS, 2);
 
-describe.skipIf(CHROMIUM === undefined)("a web page in Chromium (S5)", () => {
+describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(`a web page in Chromium (S5)${LEFT_TO_CI}`, () => {
   let workspace: string;
   let server: DevtoolServer;
   let browser: Browser;

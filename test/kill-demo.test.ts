@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
+import { LEFT_TO_CI } from "./depth.ts";
 import { HAS_TMUX, Tmux } from "./terminal/tmux.ts";
 
-describe.skipIf(!HAS_TMUX)(
-  "the README's demo in a real terminal (skipped without tmux): kill the server, and start it again",
+describe.skipIf(LEFT_TO_CI !== "" || !HAS_TMUX)(
+  `the README's demo in a real terminal (skipped without tmux): kill the server, and start it again${LEFT_TO_CI}`,
   () => {
     let home: string;
     let terminal: Tmux;

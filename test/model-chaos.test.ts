@@ -13,7 +13,7 @@ import { startFakeOpenAi } from "@devtool/openai/testing";
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { roundsOf, variantsOf } from "./depth.ts";
+import { LEFT_TO_CI, roundsOf, variantsOf } from "./depth.ts";
 import { FAULTS, type Fault } from "./model-chaos/faults.ts";
 import { playFault, violationsOf } from "./model-chaos/play.ts";
 
@@ -63,70 +63,73 @@ const APIS: readonly Api[] = [
   },
 ];
 
-describe.each(APIS)("a model behind the API of $api that fails (R10)", ({ start, create, api }) => {
-  let fake: AsyncDisposable & { readonly url: string };
-  let workspace: string;
-  beforeAll(async () => {
-    fake = await start();
-    workspace = await mkdtemp(join(tmpdir(), "devtool-chaos-"));
-  });
-  afterAll(async () => {
-    await fake[Symbol.asyncDispose]();
-    await rm(workspace, { recursive: true });
-  });
-
-  const model = (): Model => {
-    const patient = { firstByteMs: 60_000, idleMs: 60_000, turnMs: 110_000 };
-    const options = { apiKey: "none", retry: { baseDelayMs: 2, maxDelayMs: 10 } };
-    return byName(create(fake.url, { ...options, timeouts: patient }), {
-      hasty: create(fake.url, { ...options, timeouts: { ...patient, firstByteMs: HASTY_MS } }),
-      restless: create(fake.url, { ...options, timeouts: { ...patient, idleMs: HASTY_MS } }),
+describe.skipIf(LEFT_TO_CI !== "").each(APIS)(
+  `a model behind the API of $api that fails (R10)${LEFT_TO_CI}`,
+  ({ start, create, api }) => {
+    let fake: AsyncDisposable & { readonly url: string };
+    let workspace: string;
+    beforeAll(async () => {
+      fake = await start();
+      workspace = await mkdtemp(join(tmpdir(), "devtool-chaos-"));
     });
-  };
+    afterAll(async () => {
+      await fake[Symbol.asyncDispose]();
+      await rm(workspace, { recursive: true });
+    });
 
-  async function violations(model: Model, faults: readonly Fault[], deadlineMs = DEADLINE_MS): Promise<string[]> {
-    await using server = await serveCodingAgent({ workspace, model, drainMs: 100 });
-    const client = clientFor(server);
-    const found: string[] = [];
-    const queue = [...faults];
-    const work = async (): Promise<void> => {
-      for (let fault = queue.pop(); fault; fault = queue.pop()) {
-        const outcome = await playFault(client, fault, { id: crypto.randomUUID(), workspace, deadlineMs });
-        found.push(...violationsOf(fault, outcome));
-      }
+    const model = (): Model => {
+      const patient = { firstByteMs: 60_000, idleMs: 60_000, turnMs: 110_000 };
+      const options = { apiKey: "none", retry: { baseDelayMs: 2, maxDelayMs: 10 } };
+      return byName(create(fake.url, { ...options, timeouts: patient }), {
+        hasty: create(fake.url, { ...options, timeouts: { ...patient, firstByteMs: HASTY_MS } }),
+        restless: create(fake.url, { ...options, timeouts: { ...patient, idleMs: HASTY_MS } }),
+      });
     };
-    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, work));
-    return [...found, ...(await stuckTasks(client))];
-  }
 
-  it(`does what the documentation says, ${PLAYED.length} faults × ${ROUNDS}`, { timeout: LIMIT_MS }, async () => {
-    const rounds = Array.from({ length: ROUNDS }, () => PLAYED).flat();
-    expect(await violations(model(), rounds)).toEqual([]);
-    console.info(`R10, ${api}: ${rounds.length} of ${rounds.length} as documented, 0 tools twice, 0 stuck`);
-  });
+    async function violations(model: Model, faults: readonly Fault[], deadlineMs = DEADLINE_MS): Promise<string[]> {
+      await using server = await serveCodingAgent({ workspace, model, drainMs: 100 });
+      const client = clientFor(server);
+      const found: string[] = [];
+      const queue = [...faults];
+      const work = async (): Promise<void> => {
+        for (let fault = queue.pop(); fault; fault = queue.pop()) {
+          const outcome = await playFault(client, fault, { id: crypto.randomUUID(), workspace, deadlineMs });
+          found.push(...violationsOf(fault, outcome));
+        }
+      };
+      await Promise.all(Array.from({ length: SIDE_BY_SIDE }, work));
+      return [...found, ...(await stuckTasks(client))];
+    }
 
-  describe.runIf(api === "Gemini")("is caught (sabotage of R10)", () => {
-    const only = (...names: readonly string[]): Fault[] => FAULTS.filter(({ name }) => names.includes(name));
-
-    it("when it asks again after its answer has begun", async () => {
-      const faults = only("reset in the middle of a text", "reset behind a tool call of the same answer");
-      const found = await violations(stubborn(model()), faults);
-      expect(found).toContainEqual(expect.stringMatching(/^reset in the middle.*not FAILED/));
-      expect(found).toContainEqual(expect.stringMatching(/^reset behind.*ran its command 1 times, not 0/));
+    it(`does what the documentation says, ${PLAYED.length} faults × ${ROUNDS}`, { timeout: LIMIT_MS }, async () => {
+      const rounds = Array.from({ length: ROUNDS }, () => PLAYED).flat();
+      expect(await violations(model(), rounds)).toEqual([]);
+      console.info(`R10, ${api}: ${rounds.length} of ${rounds.length} as documented, 0 tools twice, 0 stuck`);
     });
 
-    it("when it takes a call that comes twice for two", async () => {
-      const found = await violations(doubling(model()), only("a call that comes twice"));
-      expect(found).toEqual(["a call that comes twice: ran its command 2 times, not 1"]);
-    });
+    describe.runIf(api === "Gemini")("is caught (sabotage of R10)", () => {
+      const only = (...names: readonly string[]): Fault[] => FAULTS.filter(({ name }) => names.includes(name));
 
-    it("when it waits without end", async () => {
-      const found = await violations(patient(model()), only("silence in the middle"), 1500);
-      expect(found).toContain("silence in the middle: did not end before its deadline");
-      expect(found).toContain("1 tasks are stuck");
+      it("when it asks again after its answer has begun", async () => {
+        const faults = only("reset in the middle of a text", "reset behind a tool call of the same answer");
+        const found = await violations(stubborn(model()), faults);
+        expect(found).toContainEqual(expect.stringMatching(/^reset in the middle.*not FAILED/));
+        expect(found).toContainEqual(expect.stringMatching(/^reset behind.*ran its command 1 times, not 0/));
+      });
+
+      it("when it takes a call that comes twice for two", async () => {
+        const found = await violations(doubling(model()), only("a call that comes twice"));
+        expect(found).toEqual(["a call that comes twice: ran its command 2 times, not 1"]);
+      });
+
+      it("when it waits without end", async () => {
+        const found = await violations(patient(model()), only("silence in the middle"), 1500);
+        expect(found).toContain("silence in the middle: did not end before its deadline");
+        expect(found).toContain("1 tasks are stuck");
+      });
     });
-  });
-});
+  },
+);
 
 /** A model that lets another one answer when a message asks for it. */
 function byName(model: Model, others: Readonly<Record<string, Model>>): Model {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { roundsOf, seedOf } from "../../../test/depth.ts";
+import { LEFT_TO_CI, roundsOf, seedOf } from "../../../test/depth.ts";
 import { SqliteTaskStore } from "../src/store/sqlite-task-store.ts";
 import { appenderArguments, appenderEnvironment, type Sabotage } from "./appender-process.ts";
 
@@ -13,7 +13,7 @@ const CYCLES = roundsOf("DEVTOOL_STORE_CRASHES", { quick: 2, ci: 20, deep: 300 }
 const seed = seedOf();
 const TASKS = ["t1", "t2", "t3"];
 
-describe("a store whose process is killed", () => {
+describe.skipIf(LEFT_TO_CI !== "")(`a store whose process is killed${LEFT_TO_CI}`, () => {
   let directory: string;
   let path: string;
   beforeEach(async () => {
