@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import {
   mkdirSync,
   mkdtempSync,
@@ -23,6 +24,7 @@ import { LEFT_TO_CI } from "./depth.ts";
 import { GatedModel } from "./message-queue/gated-model.ts";
 import { HAS_TMUX, Tmux } from "./terminal/tmux.ts";
 
+const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
 const dist = fileURLToPath(new URL("../packages/cli/dist", import.meta.url));
 const main = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
 
@@ -224,6 +226,21 @@ describe.skipIf(!HAS_TMUX)("the chat in a real terminal (skipped without tmux)",
     await terminal.type("/export out.md", "Enter");
     await terminal.shows(/^· exported to .*out\.md$/m);
   });
+
+  it.skipIf(!HAS_SCRIPT)(
+    "takes the terminal before it draws its prompt (skipped without script of util-linux)",
+    async () => {
+      const { url, token } = scripted;
+      const record = join(home, "screen.raw");
+      const chat = `devtool chat --url ${url} --token ${token}`;
+      await terminal.type(`clear; cd ${home}; script -qfec "${chat}" ${record}`, "Enter");
+      await terminal.shows(/default\n>$/m);
+      const drawn = readFileSync(record, "utf8");
+      // Pastes are marked once the terminal is in raw mode.
+      expect(drawn.indexOf("\u001b[?2004h")).toBeGreaterThan(0);
+      expect(drawn.indexOf("\u001b[?2004h")).toBeLessThan(drawn.indexOf("Type a message."));
+    },
+  );
 
   /** Starts a chat in a screen of its own. */
   async function start({ url, token }: DevtoolServer, ...flags: readonly string[]): Promise<void> {
