@@ -1,5 +1,5 @@
 import type { TaskActions } from "@devtool/react";
-import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
+import { type Dispatch, type KeyboardEvent, type ReactNode, type SetStateAction, useId, useState } from "react";
 import { type Attachment, Attachments, readAttachments } from "./attachments.tsx";
 import { CommandOptions, useCommandList } from "./command-list.tsx";
 import type { ConsoleClient } from "./console-client.ts";
@@ -19,42 +19,23 @@ export interface ComposerProps {
 }
 
 /** Where the next message is written: text, slash commands with completion, images. */
-export function Composer({ client, contextId, isWorking, send, session }: ComposerProps): ReactNode {
-  const [text, setText] = useState("");
-  const [images, setImages] = useState<readonly Attachment[]>([]);
-  const [problem, setProblem] = useState("");
+export function Composer(props: ComposerProps): ReactNode {
+  const { text, setText, images, setImages, problem, submit } = useDraft(props);
   const list = useId();
-  const commands = useCommandList(client, text, setText);
+  const commands = useCommandList(props.client, text, setText);
   const attach = (files: Iterable<File>): void => {
     void readAttachments(files).then((more) => setImages((before) => [...before, ...more]));
   };
-
-  const submit = async (): Promise<void> => {
-    if (text.trim() === "" && images.length === 0) return;
-    setProblem("");
-    setText("");
-    setImages([]);
-    if (isCommandLine(text)) {
-      const ran = await runCommand(client, text, contextId, session);
-      if (ran.taskId === "") {
-        setProblem(ran.message);
-        setText(text);
-      } else location.hash = sessionAddress(ran.taskId);
-    } else if (!(await send(messageFor(text, images, session)))) {
-      // What was refused is not lost, unless another message was begun meanwhile.
-      setText((now) => now || text);
-    }
-  };
-
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing) return;
     if (!commands.takeKey(event)) {
-      if (event.key !== "Enter" || event.shiftKey || isTouch()) return;
+      // On touch screens, Enter begins a new line, and the button sends.
+      const isTouch = matchMedia("(pointer: coarse)").matches;
+      if (event.key !== "Enter" || event.shiftKey || isTouch) return;
       void submit();
     }
     event.preventDefault();
   };
-
   return (
     <form className="composer" action={submit}>
       {problem && <p role="alert">{problem}</p>}
@@ -81,10 +62,45 @@ export function Composer({ client, contextId, isWorking, send, session }: Compos
       />
       <ImageChooser onChoose={attach} />
       <button type="submit" className="primary">
-        {isWorking ? words.queueIt : words.send}
+        {props.isWorking ? words.queueIt : words.send}
       </button>
     </form>
   );
+}
+
+/** A message that is written, and what it takes to send it. */
+interface Draft {
+  readonly text: string;
+  readonly setText: Dispatch<SetStateAction<string>>;
+  readonly images: readonly Attachment[];
+  readonly setImages: Dispatch<SetStateAction<readonly Attachment[]>>;
+  /** Why the last slash command did not start. Empty if nothing is wrong. */
+  readonly problem: string;
+  /** Sends the message, or runs it if it is a slash command. */
+  readonly submit: () => Promise<void>;
+}
+
+function useDraft({ client, contextId, send, session }: ComposerProps): Draft {
+  const [text, setText] = useState("");
+  const [images, setImages] = useState<readonly Attachment[]>([]);
+  const [problem, setProblem] = useState("");
+  const submit = async (): Promise<void> => {
+    if (text.trim() === "" && images.length === 0) return;
+    setProblem("");
+    setText("");
+    setImages([]);
+    if (isCommandLine(text)) {
+      const ran = await runCommand(client, text, contextId, session);
+      if (ran.taskId === "") {
+        setProblem(ran.message);
+        setText(text);
+      } else location.hash = sessionAddress(ran.taskId);
+    } else if (!(await send(messageFor(text, images, session)))) {
+      // What was refused is not lost, unless another message was begun meanwhile.
+      setText((now) => now || text);
+    }
+  };
+  return { text, setText, images, setImages, problem, submit };
 }
 
 function ImageChooser({ onChoose }: { readonly onChoose: (files: Iterable<File>) => void }): ReactNode {
@@ -100,9 +116,4 @@ function ImageChooser({ onChoose }: { readonly onChoose: (files: Iterable<File>)
       />
     </label>
   );
-}
-
-/** On touch screens, Enter begins a new line, and the button sends. */
-function isTouch(): boolean {
-  return matchMedia("(pointer: coarse)").matches;
 }

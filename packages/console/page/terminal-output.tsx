@@ -1,5 +1,5 @@
 import { visibleText } from "@devtool/schema";
-import Anser, { type AnserJsonEntry } from "anser";
+import Anser from "anser";
 import type { ReactNode } from "react";
 
 /** Output of a program, with its colours. */
@@ -8,16 +8,12 @@ export function TerminalOutput({ text }: { readonly text: string }): ReactNode {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls
     <pre className="output" tabIndex={0}>
-      {spans.map((span, index) => (
+      {spans.map(({ fg, decorations, content }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: spans have no other name
-        <span key={index} className={classOf(span)}>
-          {visibleText(span.content)}
+        <span key={index} className={[fg, ...decorations].filter(Boolean).join(" ") || undefined}>
+          {visibleText(content)}
         </span>
       ))}
     </pre>
   );
-}
-
-function classOf({ fg, decorations }: AnserJsonEntry): string | undefined {
-  return [fg, ...decorations].filter(Boolean).join(" ") || undefined;
 }
