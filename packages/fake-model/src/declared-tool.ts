@@ -32,15 +32,12 @@ export function fitCall(call: ScriptedCall, tools: readonly DeclaredTool[]): Scr
 type Translate = (args: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>;
 
 const described: Translate = ({ command }) => ({ command, description: "Runs the command of the script." });
-const asCommand: Translate = ({ command }) => ({ cmd: command });
-const asArguments: Translate = ({ command }) => ({ command: ["bash", "-lc", command] });
 const unchanged: Translate = (args) => args;
 const inCamelCase: Translate = ({ file_path, old_string, new_string, ...rest }) => ({
   ...rest,
   filePath: file_path,
   ...(old_string === undefined ? {} : { oldString: old_string, newString: new_string }),
 });
-const asPath: Translate = ({ file_path, ...rest }) => ({ ...rest, path: file_path });
 
 /** How other agents name our tools and their arguments, in the order of preference. */
 const TRANSLATIONS: ReadonlyMap<string, readonly (readonly [name: string, translate: Translate])[]> = new Map([
@@ -48,9 +45,9 @@ const TRANSLATIONS: ReadonlyMap<string, readonly (readonly [name: string, transl
     "run_shell_command",
     [
       ["bash", described],
-      ["exec_command", asCommand],
+      ["exec_command", ({ command }) => ({ cmd: command })],
       ["shell_command", unchanged],
-      ["shell", asArguments],
+      ["shell", ({ command }) => ({ command: ["bash", "-lc", command] })],
       ["Bash", described],
     ],
   ],
@@ -75,7 +72,7 @@ const TRANSLATIONS: ReadonlyMap<string, readonly (readonly [name: string, transl
     [
       ["edit", inCamelCase],
       ["Edit", unchanged],
-      ["search_replace", asPath],
+      ["search_replace", ({ file_path, ...rest }) => ({ ...rest, path: file_path })],
       ["apply_patch", updateFilePatch],
     ],
   ],

@@ -195,10 +195,13 @@ class Fake {
     response: ServerResponse,
   ): Promise<void> {
     const position = locate(asked.conversation);
-    const attempt = this.#countAttempt(position, asked.tools.length);
+    const { prompt, round } = position;
+    // A request without tools, such as one for a title, is another turn than one with them.
+    const turn = `${round} ${asked.tools.length > 0}\n${prompt}`;
+    const attempt = (this.#attempts.get(turn) ?? 0) + 1;
+    this.#attempts.set(turn, attempt);
     const { method, model, signatures } = asked;
     const tools = asked.tools.map(({ name }) => name);
-    const { prompt, round } = position;
     const kept = { ...received, method, model, prompt, round, attempt, tools, signatures };
     this.recent = [...this.recent.slice(1 - KEPT), kept];
     const serial = ++this.#serial;
@@ -212,14 +215,6 @@ class Fake {
     const context = { model, serial, inputTokens: estimateTokens(received.body) };
     if (asked.encode.case === "whole") return sendJson(response, 200, asked.encode.whole(plan, context));
     await streamAnswer(response, plan, asked.encode.stream(context), chunkDelayMs);
-  }
-
-  /** Counts the attempts at a turn. A request without tools, such as one for a title, is another turn than one with them. */
-  #countAttempt({ prompt, round }: Position, tools: number): number {
-    const key = `${round} ${tools > 0}\n${prompt}`;
-    const attempt = (this.#attempts.get(key) ?? 0) + 1;
-    this.#attempts.set(key, attempt);
-    return attempt;
   }
 }
 

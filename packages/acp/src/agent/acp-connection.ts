@@ -129,7 +129,12 @@ export class AcpConnection implements AsyncDisposable {
     const messages = readMessages(this.#pipe.output, {
       limits: this.#options.limits,
       nowMs: this.#options.nowMs,
-      onForeignLine: () => this.#noteForeignLine(),
+      onForeignLine: () => {
+        if (this.#hasForeignLine) return;
+        this.#hasForeignLine = true;
+        const agent = `agent ${JSON.stringify(this.#options.name)}`;
+        this.#options.onNotice(`${agent} writes lines that are no messages: they are skipped`);
+      },
     });
     return ReadableStream.from(this.#received(messages));
   }
@@ -157,14 +162,6 @@ export class AcpConnection implements AsyncDisposable {
         this.#endFaulty("it does not read its input");
       },
     });
-  }
-
-  #noteForeignLine(): void {
-    if (this.#hasForeignLine) return;
-    this.#hasForeignLine = true;
-    this.#options.onNotice(
-      `agent ${JSON.stringify(this.#options.name)} writes lines that are no messages: they are skipped`,
-    );
   }
 
   #endFaulty(why: string): void {

@@ -79,14 +79,11 @@ export class AcpHost implements OpenAgent, SessionPool {
    * Sessions of others are not asked: the error would name their options.
    */
   checkOptions(options: Readonly<Record<string, string>>, conversation: ConversationKey): void {
-    const session = this.#sessions.get(keyOf(conversation)) ?? this.#latestOf(conversation.principal);
+    const own = [...this.#sessions].filter(([key]) => key.startsWith(keyPrefix(conversation.principal)));
+    const latest = own.at(-1)?.[1];
+    const session = this.#sessions.get(keyOf(conversation)) ?? latest;
     if (!session) return;
     for (const option of Object.entries(options)) clientOption(this.options, session.configOptions, option);
-  }
-
-  /** The session of a principal that was used last. */
-  #latestOf(principal: string): AcpSession | undefined {
-    return [...this.#sessions].findLast(([key]) => key.startsWith(keyPrefix(principal)))?.[1];
   }
 
   /** Reports a message to the operator. */

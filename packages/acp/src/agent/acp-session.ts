@@ -95,7 +95,7 @@ export class AcpSession implements AsyncDisposable {
       const connection = await AcpConnection.open(pipe, connecting, starting);
       const session = new AcpSession(connection, inbox, terminals, options);
       try {
-        session.#take(await enterSession(connection, options, starting));
+        session.#enter(await enterSession(connection, options, starting));
       } catch (reason) {
         await session[Symbol.asyncDispose]();
         throw reason;
@@ -109,7 +109,7 @@ export class AcpSession implements AsyncDisposable {
     }
   }
 
-  #take({ id, isContinued, modes, configOptions, models }: EnteredSession): void {
+  #enter({ id, isContinued, modes, configOptions, models }: EnteredSession): void {
     this.#id = id;
     this.#isContinued = isContinued;
     this.#modes = modes;

@@ -18,7 +18,9 @@ export function unifiedDiff({ filePath, oldContent, newContent }: Change): strin
   const removed = old.slice(start, old.length - end);
   const added = changed.slice(start, changed.length - end);
   const ranges = `@@ -${rangeOf(start, removed.length)} +${rangeOf(start, added.length)} @@`;
-  const lines = [...removed.map((line) => `-${line}`), ...added.map((line) => `+${line}`)].map(withLineEnd);
+  const lines = [...removed.map((line) => `-${line}`), ...added.map((line) => `+${line}`)].map((line) =>
+    line.endsWith("\n") ? line : `${line}\n\\ No newline at end of file\n`,
+  );
   const headers = `--- ${oldContent === undefined ? "/dev/null" : path}\n+++ ${path}\n`;
   return lines.length === 0 ? headers : `${headers}${ranges}\n${lines.join("")}`;
 }
@@ -31,10 +33,6 @@ export function pathText(path: string): string {
 /** Returns the lines of a text, each with its line end; the last one may have none. */
 function linesOf(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
-}
-
-function withLineEnd(line: string): string {
-  return line.endsWith("\n") ? line : `${line}\n\\ No newline at end of file\n`;
 }
 
 /** Returns a range of lines as unified diffs have it: an empty one names the line before it. */

@@ -23,7 +23,13 @@ export function clientOption(
   known: readonly SessionConfigOption[],
   [id, value]: readonly [id: string, value: string],
 ): string | boolean {
-  const permitted = known.filter((option) => isPermitted(agent, option));
+  const { clientOptions, configOptions = {} } = agent;
+  // Not one that the operator has set, unless the operator lists it.
+  const permitted = known.filter((one) =>
+    clientOptions
+      ? clientOptions.includes(one.id)
+      : one.category === PERMITTED_CATEGORY && configOptions[one.id] === undefined,
+  );
   const option = permitted.find((one) => one.id === id);
   if (!option) {
     const problem = `agent_options ${quoted(id)} is not an option of agent ${quoted(agent.name)} that clients may set`;
@@ -38,12 +44,6 @@ export function clientOption(
       : option.options.flatMap((each) => ("value" in each ? each : each.options)).map((choice) => choice.value);
   if (!values.includes(value)) throw refused(`agent_options ${quoted(id)} cannot be ${quoted(value)}`, values);
   return option.type === "boolean" ? value === "true" : value;
-}
-
-/** Returns whether clients may set an option: not one that the operator has set, unless the operator lists it. */
-function isPermitted({ clientOptions, configOptions = {} }: AcpAgentOptions, option: SessionConfigOption): boolean {
-  if (clientOptions) return clientOptions.includes(option.id);
-  return option.category === PERMITTED_CATEGORY && configOptions[option.id] === undefined;
 }
 
 function refused(problem: string, choices: readonly string[]): DevtoolError {

@@ -42,10 +42,16 @@ export class UpdateEvents {
       case "agent_message_chunk":
         return yield* this.#content(objectOrEmpty(update.content));
       case "tool_call":
-      case "tool_call_update":
-        return yield* this.#toolCall(update);
-      case "plan":
-        return yield artifact(PLAN, "Plan", planPart(update), "replace");
+      case "tool_call_update": {
+        const id = this.#book.merge(update, kind === "tool_call");
+        if (id !== undefined) yield* calls(this.#book.withStatus(id, stringOrEmpty(update.status)));
+        return;
+      }
+      case "plan": {
+        const value = structFromJson({ entries: listOrEmpty(update.entries) });
+        const part = create(PartSchema, { content: { case: "data", value } });
+        return yield artifact(PLAN, "Plan", part, "replace");
+      }
       case "usage_update":
         return yield* this.#usage(update);
       case "notice":
@@ -84,12 +90,6 @@ export class UpdateEvents {
     const text = textOfBlock(block);
     if (file) yield artifact(`file-${++this.#files}`, "", file, "replace");
     else if (text !== "") yield { case: "text", value: text };
-  }
-
-  *#toolCall(update: JsonObject): Generator<AgentEvent> {
-    const id = this.#book.merge(update, update.sessionUpdate === "tool_call");
-    if (id === undefined) return;
-    yield* calls(this.#book.withStatus(id, stringOrEmpty(update.status)));
   }
 
   /** ACP reports how full the context is; the log records what each step added, too. */
@@ -131,9 +131,4 @@ function artifact(artifactId: string, name: string, part: Part, how: "append" | 
     lastChunk: true,
   });
   return { case: "artifact", value };
-}
-
-function planPart({ entries }: JsonObject): Part {
-  const value = structFromJson({ entries: listOrEmpty(entries) });
-  return create(PartSchema, { content: { case: "data", value } });
 }
