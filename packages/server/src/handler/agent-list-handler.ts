@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AgentListService, ListedAgentSchema } from "@devtool/schema";
 import type { OfferedModel } from "../agent/agent-offers.ts";
+import { Code, DevtoolError } from "../errors.ts";
 import { assertKnown } from "./caller.ts";
 
 /** The contents of `AgentListService`. */
@@ -18,8 +19,8 @@ export interface AgentListing {
 /** Maximum number of models that are listed. */
 const MAX_MODELS = 1000;
 
-/** Time in milliseconds within which an agent must list its models. */
-const MODELS_TIMEOUT_MS = 20_000;
+/** Time in milliseconds within which an agent must list its models: some have to be started for that. */
+const MODELS_TIMEOUT_MS = 45_000;
 
 /** Creates the handler of `AgentListService`: what clients can start sessions with. */
 export function createAgentListHandler({
@@ -35,8 +36,12 @@ export function createAgentListHandler({
     },
     async listModels({ agent }, context) {
       assertKnown(context);
-      const signal = AbortSignal.any([context.signal, AbortSignal.timeout(MODELS_TIMEOUT_MS)]);
-      const models = await modelsOf(agent, signal);
+      const late = AbortSignal.timeout(MODELS_TIMEOUT_MS);
+      const models = await modelsOf(agent, AbortSignal.any([context.signal, late])).catch((reason: unknown) => {
+        if (!late.aborted) throw reason;
+        const problem = `the agent did not list its models within ${MODELS_TIMEOUT_MS} ms`;
+        throw new DevtoolError(problem, Code.DeadlineExceeded, { cause: reason });
+      });
       return {
         models: models.slice(0, MAX_MODELS).map(({ name, displayName = "", contextWindowTokens = 0 }) => ({
           name,
