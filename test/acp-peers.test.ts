@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { BINDING_KILLS } from "./acp/binding-kills.ts";
 import { BINDING_PROBES } from "./acp/binding-probes.ts";
 import { BINDINGS } from "./acp/bindings.ts";
-import { PROBES } from "./acp/probes.ts";
+import { asksToWrite, PROBES } from "./acp/probes.ts";
 import { REAL_AGENTS, type RealAgent } from "./acp/real-agents.ts";
 import { agentsTable, type Cells, IS_RECORDING, readRecorded, recordAgent } from "./acp/recorded.ts";
 import { stageOf } from "./acp/stage.ts";
@@ -45,6 +46,16 @@ for (const agent of REAL_AGENTS) {
       const recorded = { "A2A 0.3": readRecorded()[agent.name]?.capabilities ?? {} };
       expect(differences({ "A2A 0.3": capabilities }, recorded)).toEqual([]);
     }, 900_000);
+
+    it.skipIf(agent.writes === undefined)(
+      "asks before it writes a file",
+      async () => {
+        await using stage = await stageOf(agent);
+        const path = join(stage.workspace, "written.txt");
+        expect(await asksToWrite(stage, agent.writes?.(path) ?? "", path)).toBe(true);
+      },
+      900_000,
+    );
 
     it("does what docs/agents.md records, over each binding", async () => {
       await using stage = await stageOf(agent);

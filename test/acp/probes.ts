@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { ServerProcess } from "../crash/server-process.ts";
@@ -64,6 +64,13 @@ export const PROBES: Readonly<Record<string, (stage: Stage) => Promise<string>>>
 /** Begins a task in which the agent asks whether it may run a command that leaves one line in a file. */
 function ask(stage: Stage, name: string): Promise<Shown> {
   return clientOf(stage).begin(`${stage.agent.runs(`echo x >> ${name}.txt`)}\ntext Ended.`, timeout());
+}
+
+/** Has the agent write a file, and declines. Returns whether it asked, and wrote nothing. */
+export async function asksToWrite(stage: Stage, step: string, path: string): Promise<boolean> {
+  const asking = await clientOf(stage).begin(`${step}\ntext Ended.`, timeout());
+  await answerAll(stage, asking, "cancel");
+  return asking.state === "input-required" && !existsSync(path);
 }
 
 /**

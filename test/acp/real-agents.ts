@@ -22,6 +22,8 @@ export interface RealAgent {
   configure(home: string, modelUrl: string): Readonly<Record<string, string>>;
   /** The step of a script by which the model runs a shell command. */
   runs(command: string): string;
+  /** The step by which it writes a file. Undefined where another test shows that the agent asks before that. */
+  writes?(path: string): string;
 }
 
 /** A fake of a model API. */
@@ -77,6 +79,7 @@ export const REAL_AGENTS: readonly RealAgent[] = [
       return { GEMINI_API_KEY: "fake", GOOGLE_GEMINI_BASE_URL: modelUrl, GEMINI_CLI_TRUST_WORKSPACE: "true" };
     },
     runs: (command) => `run ${command}`,
+    writes: (path) => `call write_file ${JSON.stringify({ file_path: path, content: "x" })}`,
   },
   {
     name: "codex",
@@ -116,6 +119,8 @@ export const REAL_AGENTS: readonly RealAgent[] = [
       return { OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1" };
     },
     runs: (command) => `call bash ${JSON.stringify({ command, description: "Leaves a line" })}`,
+    writes: (path) =>
+      `call apply_patch ${JSON.stringify({ patchText: `*** Begin Patch\n*** Add File: ${path}\n+x\n*** End Patch` })}`,
   },
   {
     name: "qwen",
@@ -132,6 +137,7 @@ export const REAL_AGENTS: readonly RealAgent[] = [
       return { OPENAI_API_KEY: "fake", OPENAI_BASE_URL: `${modelUrl}/v1`, OPENAI_MODEL: "gpt-test" };
     },
     runs: (command) => `call run_shell_command ${JSON.stringify({ command, is_background: false })}`,
+    writes: (path) => `call write_file ${JSON.stringify({ file_path: path, content: "x" })}`,
   },
   {
     name: "vibe",
@@ -158,6 +164,7 @@ supports_images = true
       return { MISTRAL_API_KEY: "fake", VIBE_HOME: join(home, ".vibe") };
     },
     runs: (command) => `call bash ${JSON.stringify({ command })}`,
+    writes: (path) => `call write_file ${JSON.stringify({ path, content: "x" })}`,
   },
 ];
 

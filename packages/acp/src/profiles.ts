@@ -41,6 +41,7 @@ export const ACP_PROFILES: readonly AcpProfile[] = [
     variables: ["GEMINI_*", "GOOGLE_*"],
     install: "npm install -g @google/gemini-cli",
     login: "run gemini once and sign in, or set GEMINI_API_KEY",
+    askingMode: "default",
     notes: [
       "It reads files itself: when it reads them through the client, it cannot create new ones (0.61).",
       "A call is first seen when it asks; only calls that need no approval are announced.",
@@ -87,7 +88,9 @@ export const ACP_PROFILES: readonly AcpProfile[] = [
     variables: ["QWEN_*", "OPENAI_*", "DASHSCOPE_*", "BAILIAN_*"],
     install: "npm install -g @qwen-code/qwen-code",
     login: "run qwen once and choose how to sign in, or set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL",
+    askingMode: "default",
     notes: [
+      "It starts in a mode in which a model approves what it takes for safe; in the mode default it asks its user.",
       "It needs Node 22 or newer.",
       "It sends requests that are not in the protocol; they are refused, and it goes on.",
     ],
@@ -101,7 +104,11 @@ export const ACP_PROFILES: readonly AcpProfile[] = [
     variables: ["VIBE_*", "MISTRAL_*"],
     install: "uv tool install mistral-vibe",
     login: "run vibe once and enter a key, or set MISTRAL_API_KEY",
-    notes: ["It needs Python 3.12 or newer."],
+    askingMode: "ask",
+    notes: [
+      "It needs Python 3.12 or newer.",
+      "It starts in a mode in which it edits files unasked; in the mode ask it asks its user.",
+    ],
   },
   {
     ...DEFAULTS,
