@@ -7,3 +7,4 @@ export type {
   AcpPipe,
   ClientMethods,
 } from "./agent/acp-agent-options.ts";
+export { streamPipe } from "./agent/stream-pipe.ts";

@@ -1,0 +1,46 @@
+import type { Stream } from "@agentclientprotocol/sdk";
+import type { AcpPipe } from "./acp-agent-options.ts";
+
+/**
+ * Returns the pipe of an agent that a stream of `@agentclientprotocol/sdk` reaches, such as its client for Streamable HTTP.
+ *
+ * ```ts
+ * acpAgent({ name: "remote", command: async () => streamPipe(createHttpStream("https://agents.example/acp")) });
+ * ```
+ */
+export function streamPipe({ readable, writable }: Stream): AcpPipe {
+  const reader = readable.getReader();
+  const writer = writable.getWriter();
+  const ended = Promise.withResolvers<string>();
+  const fail = (reason: unknown): void => ended.resolve(`its connection failed: ${String(reason)}`);
+  let unreadBytes = 0;
+
+  async function* read(): AsyncGenerator<Uint8Array> {
+    try {
+      for (let next = await reader.read(); !next.done; next = await reader.read())
+        yield Buffer.from(`${JSON.stringify(next.value)}\n`);
+      ended.resolve("it closed its connection");
+    } catch (reason) {
+      fail(reason);
+    }
+  }
+
+  return {
+    output: read(),
+    write(line) {
+      unreadBytes += line.length;
+      const written = writer.write(JSON.parse(line));
+      written.then(() => (unreadBytes -= line.length)).catch(fail);
+      return true;
+    },
+    get unreadBytes() {
+      return unreadBytes;
+    },
+    ended: ended.promise,
+    async [Symbol.asyncDispose]() {
+      ended.resolve("it was stopped");
+      await writer.close().catch(fail);
+      await reader.cancel().catch(fail);
+    },
+  };
+}
