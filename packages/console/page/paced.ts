@@ -2,7 +2,7 @@ import type { TaskItem } from "@devtool/client";
 import { useEffect, useState } from "react";
 
 /** How much of a session is added in one frame, in characters: about 25 paragraphs, so that no frame takes long. */
-const FRAME_LENGTH = 20_000;
+const FRAME_LENGTH = 12_000;
 
 /** What an item counts beside its text: a call is a line that opens, with a diff or output in it. */
 const ITEM_LENGTH = 300;
