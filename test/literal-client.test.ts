@@ -63,7 +63,8 @@ describe.skipIf(!HAS_PYTHON)("a client that knows the RFC and nothing of ours (s
       pushTargets,
       extensionRequired,
     });
-    const args = ["--url", server.url, "--token", wrongToken ?? server.token, "--workspace", workspace];
+    // One word for the token: argparse takes a second one that begins with "-" for another option.
+    const args = ["--url", server.url, `--token=${wrongToken ?? server.token}`, "--workspace", workspace];
     const child = spawn("python3", [CLIENT, ...args, "--binding", binding, ...scenarios]);
     const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
     return `${output}${errors}`
