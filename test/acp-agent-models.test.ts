@@ -42,7 +42,7 @@ describe("the models of an ACP agent", () => {
     expect(task.error).toContain('agent "fake" offers no choice of a model: leave it out');
   });
 
-  it("are not listed before its user has logged in, which is no fault of the caller's own token", async () => {
+  it("are not listed before the agent's user has logged in; the error does not blame the caller's token", async () => {
     await using acp = await world({ flags: ["--auth"] });
     await expect(acp.client.agents.listModels({})).rejects.toMatchObject({
       code: Code.FailedPrecondition,

@@ -96,4 +96,18 @@ describe("ACP over Streamable HTTP", () => {
     expect(TaskState[task.state]).toBe("FAILED");
     expect(task.error).toMatch(/its connection failed: /);
   });
+
+  it("gives up an agent that does not answer, and is not held when the server ends", async () => {
+    const silent = createHttpServer(() => undefined);
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const address = silent.address();
+    const nowhere = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/acp`;
+    const command = async () => streamPipe(createHttpStream(nowhere));
+    const world = await new AcpWorld({ command, limits: { startTimeoutMs: 300 } }).start();
+    const { task } = await world.say("text Hello.");
+    expect(TaskState[task.state]).toBe("FAILED");
+    await world[Symbol.asyncDispose]();
+    silent.closeAllConnections();
+    silent.close();
+  }, 30_000);
 });

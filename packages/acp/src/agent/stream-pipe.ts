@@ -39,8 +39,9 @@ export function streamPipe({ readable, writable }: Stream): AcpPipe {
     ended: ended.promise,
     async [Symbol.asyncDispose]() {
       ended.resolve("it was stopped");
-      await writer.close().catch(fail);
-      await reader.cancel().catch(fail);
+      // Not waited for: an agent that hangs answers neither what it was sent nor the end of its connection.
+      reader.cancel().catch(fail);
+      writer.abort().catch(fail);
     },
   };
 }
