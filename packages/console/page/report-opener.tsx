@@ -13,7 +13,7 @@ export function ReportOpener(): ReactNode {
     void file?.text().then(setJson, () => setJson(" "));
   };
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the field does the same without a pointer in it
+    // biome-ignore lint/a11y/noStaticElementInteractions: the field does the same without a pointer
     <div
       className="report-opener"
       onDragOver={(event) => event.preventDefault()}
