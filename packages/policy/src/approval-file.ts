@@ -6,7 +6,7 @@ import { objectOrEmpty } from "@devtool/schema/json";
 import { stringify } from "smol-toml";
 import type { ApprovalStorage, StoredApprovals } from "./approval-storage.ts";
 import { failpoint } from "./failpoint.ts";
-import { PolicyError } from "./policy-error.ts";
+import { errorCode, PolicyError } from "./policy-error.ts";
 import { assertOnlyOwnerWrites, parsePolicyFile } from "./policy-file.ts";
 
 /** The name of the file of saved approvals, in the data directory. */
@@ -64,7 +64,7 @@ export class ApprovalFile implements ApprovalStorage {
     failpoint("devtool:approvals.sweep.after");
   }
 
-  /** Each write makes another file, so its number differs, or its time when somebody edits it in place. */
+  /** Changes with every write: a write creates a new file, which has another inode, and an edit in place changes the time. */
   async #version(): Promise<string> {
     const stats = await lstat(this.#path, { bigint: true }).catch(() => undefined);
     return stats ? [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join() : "";
@@ -113,8 +113,4 @@ function isRunning(pid: number): boolean {
     // A process of another user exists, but may not be signalled.
     return errorCode(reason) === "EPERM";
   }
-}
-
-function errorCode(reason: unknown): string {
-  return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown";
 }

@@ -33,6 +33,11 @@ export interface RuleOrigin {
 }
 
 const TOOL = /^(\*|[\w.-]+|mcp__.+__\*)$/;
+const DECISION_NAMES: Readonly<Record<Exclude<RuleDecision, RuleDecision.UNSPECIFIED>, CompiledRule["decision"]>> = {
+  [RuleDecision.ALLOW]: "allow",
+  [RuleDecision.ASK]: "ask",
+  [RuleDecision.DENY]: "deny",
+};
 /** The form in which `commandText` writes commands: a prefix in any other form would never match. */
 const COMMAND_PREFIX = /^([\w@%+=:,./^~-]|'[^']*'|\\')+( ([\w@%+=:,./^~-]|'[^']*'|\\')+)*$/;
 
@@ -49,11 +54,13 @@ export function compileRule(rule: PolicyRule, { tier, file, number }: RuleOrigin
   if (badPrefix !== undefined)
     throw fieldError("command_prefix", badPrefix, "separate words by single spaces and put others in single quotes");
   if (priority < 0 || priority > 999) throw fieldError("priority", `${priority}`, "choose 0 to 999");
+  if (rule.decision === RuleDecision.UNSPECIFIED)
+    throw new PolicyError("decision is missing", "invalid", { remedy: "choose allow, ask or deny" });
   return {
     rule,
     tier,
     label: `${file}:${rule.name === "" ? number : rule.name}`,
-    decision: decisionName(rule.decision),
+    decision: DECISION_NAMES[rule.decision],
     args: argsPattern === "" ? undefined : compilePattern(argsPattern),
     command: commandRegex === "" ? undefined : compilePattern(commandRegex, "whole"),
     isPath: path.length === 0 ? () => true : picomatch([...path], { dot: true, nocase: false }),
@@ -62,21 +69,6 @@ export function compileRule(rule: PolicyRule, { tier, file, number }: RuleOrigin
 
 function fieldError(field: string, value: string, remedy: string): PolicyError {
   return new PolicyError(`${field} ${JSON.stringify(value)} cannot be used`, "invalid", { remedy });
-}
-
-function decisionName(decision: RuleDecision): CompiledRule["decision"] {
-  switch (decision) {
-    case RuleDecision.ALLOW:
-      return "allow";
-    case RuleDecision.ASK:
-      return "ask";
-    case RuleDecision.DENY:
-      return "deny";
-    case RuleDecision.UNSPECIFIED:
-      throw new PolicyError("decision is missing", "invalid", { remedy: "choose allow, ask or deny" });
-    default:
-      return decision satisfies never;
-  }
 }
 
 /**

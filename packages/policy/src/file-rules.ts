@@ -38,7 +38,8 @@ export function createFileAccess(rules: readonly CompiledRule[], place: PolicyPl
   if (!rules.some(isRestriction)) return () => () => true;
   const sorted = sortRules(rules);
   return ({ toolName, args, named, shows }) => {
-    const decide = (path: string): Decision => decideFile(sorted, fileSubject(toolName, args, path, place));
+    const decide = (path: string): CompiledRule["decision"] =>
+      decideFile(sorted, fileSubject(toolName, args, path, place));
     const asked = named.filter((path) => decide(path) === "ask");
     return (path) => {
       const decision = decide(path);
@@ -93,10 +94,8 @@ export function findWithholding(
   return undefined;
 }
 
-type Decision = CompiledRule["decision"];
-
 /** Returns what the rules with a `path` decide about one file. A rule without `path` is about the call as a whole. */
-function decideFile(sorted: readonly CompiledRule[], subject: PolicySubject): Decision {
+function decideFile(sorted: readonly CompiledRule[], subject: PolicySubject): CompiledRule["decision"] {
   const found = findDecidingRule(sorted, subject);
   return found && found.compiled.rule.path.length > 0 ? found.decision : "allow";
 }

@@ -21,7 +21,13 @@ import { type PolicySubject, pathInWorkspace } from "./policy-subject.ts";
  * rule that asks: when it is a rule of a file, only an answer to a question of that same rule counts.
  */
 export function findGrant(task: Task, subject: PolicySubject, askingRule: string): string | undefined {
-  const answers = readAnswers(task);
+  const answers: ToolCallConfirmation[] = [];
+  // Plain loops, because the whole history of a long task is searched for every call.
+  for (const { role, parts } of task.history) {
+    if (role !== Role.USER) continue;
+    for (const { content } of parts)
+      if (content.case === "confirmation" && COVERS.has(content.value.selectedOptionId)) answers.push(content.value);
+  }
   if (answers.length === 0) return undefined;
   const calls = readCalls(task);
   const isOfFile = askingRule !== "" && !askingRule.startsWith("builtin:");
@@ -127,19 +133,6 @@ function isSameServer(granted: GrantedCall, { mcpServer, mcpServerHash }: ToolFa
 function commandArguments({ inputParameters = {} }: ToolCall): object {
   const { description: _description, ...rest } = inputParameters;
   return rest;
-}
-
-/** Returns the answers of the user that can cover further calls, oldest first. */
-function readAnswers(task: Task): ToolCallConfirmation[] {
-  const answers: ToolCallConfirmation[] = [];
-  // Plain loops, because the whole history of a long task is searched for every call.
-  for (const { role, parts } of task.history) {
-    if (role !== Role.USER) continue;
-    for (const { content } of parts) {
-      if (content.case === "confirmation" && COVERS.has(content.value.selectedOptionId)) answers.push(content.value);
-    }
-  }
-  return answers;
 }
 
 /** Returns the calls of a task, with what `withDefinition` stored in the labels of their rules. */

@@ -35,3 +35,8 @@ export class PolicyError extends Error {
     this.remedy = remedy;
   }
 }
+
+/** Returns the code that Node gives a caught error, such as `ENOENT`; `unknown error` for any other value. */
+export function errorCode(reason: unknown): string {
+  return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown error";
+}

@@ -5,7 +5,7 @@ import { type PolicyRule, PolicyRuleSchema } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
 import { parse } from "smol-toml";
 import { type CompiledRule, compileRule, type PolicyTier } from "./compiled-rule.ts";
-import { PolicyError, type PolicyErrorOptions } from "./policy-error.ts";
+import { errorCode, PolicyError, type PolicyErrorOptions } from "./policy-error.ts";
 
 /** A file of rules. */
 export interface PolicySource {
@@ -26,14 +26,14 @@ const MAX_RULES = 1000;
  */
 export async function readPolicyFile({ path, tier, label = path }: PolicySource): Promise<CompiledRule[]> {
   if (tier === "user") {
-    // A link that leads nowhere is there: its rules cannot be read, which is not the same as having none.
+    // A dangling link is not a missing file: the user has rules, and they cannot be read.
     const isMissing = await lstat(path).then(
       () => false,
       (reason: unknown) => errorCode(reason) === "ENOENT",
     );
     if (isMissing) return [];
   }
-  // A pipe without a writer is opened, too, and refused then.
+  // O_NONBLOCK keeps a pipe without a writer from blocking; the check below refuses it.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((reason: unknown) => {
     throw fileError(label, `cannot be read: ${errorCode(reason)}`, { cause: reason });
   });
@@ -46,10 +46,10 @@ export async function readPolicyFile({ path, tier, label = path }: PolicySource)
   return parsePolicyFile(text, { tier, file: label });
 }
 
-/** Characters that are not shown. Joiners are those of emoji and of some alphabets, in names of files. */
+/** Characters that are not shown, except joiners: emoji and some alphabets need those, also in file names. */
 const INVISIBLE = /[\p{Cf}--[\u200c\u200d]]/v;
 
-/** Throws a `PolicyError` for characters that are not shown: a rule that denies would hold for something else than people read. */
+/** Throws a `PolicyError` for characters that are not shown: with one, a rule would not match the text that people read. */
 function assertVisible(label: string, text: string): void {
   const { 0: hidden = "", index } = INVISIBLE.exec(text) ?? {};
   if (index === undefined) return;
@@ -107,7 +107,7 @@ function parseRuleTables(text: string, file: string): JsonValue[] {
 /** The fields that accept one string in place of a list. */
 const LISTS: readonly string[] = ["tool", "command_prefix", "path"];
 
-/** The fields that people read. The others are conditions, numbers and switches. */
+/** The fields that only people read, which may be empty. The others are conditions, numbers and switches. */
 const TEXTS: readonly string[] = ["name", "deny_message", "denyMessage"];
 
 const DECISIONS: ReadonlyMap<JsonValue, string> = new Map([
@@ -138,7 +138,7 @@ function decodeRule(json: JsonValue): PolicyRule {
   return rule;
 }
 
-/** Throws for an empty condition, which would hold for every call. */
+/** Throws for an empty condition: the rule would apply to every call. */
 function assertCondition(field: string, value: JsonValue): void {
   const isEmpty = value === "" || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
   if (!isEmpty) return;
@@ -150,10 +150,6 @@ function enumName(field: string, value: JsonValue, names: ReadonlyMap<JsonValue,
   if (name !== undefined) return name;
   const choices = [...names.keys()].join(", ");
   throw new PolicyError(`${field} ${JSON.stringify(value)} is unknown`, "invalid", { remedy: `choose ${choices}` });
-}
-
-function errorCode(reason: unknown): string {
-  return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown error";
 }
 
 function errorText(reason: unknown): string {

@@ -134,7 +134,7 @@ export function startsInWorkspace({ paths }: PolicySubject): boolean {
   return paths.every((path) => path === "");
 }
 
-/** Returns whether a command starts in the workspace itself and ends before the agent goes on. Only such a command can be saved. */
+/** Returns whether a command starts in the workspace itself and runs in the foreground. Only such a command can be saved. */
 export function isPlainCommand(subject: PolicySubject): boolean {
   return startsInWorkspace(subject) && subject.call.inputParameters?.background !== true;
 }

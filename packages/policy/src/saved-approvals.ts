@@ -32,7 +32,7 @@ export class SavedApprovals {
     await storage.removeLeftovers();
     try {
       const { file } = await storage.read();
-      const narrowed = file.rule.filter(isOpen).map(({ commandPrefix }) => commandPrefix.join(", "));
+      const narrowed = file.rule.filter((rule) => narrow(rule) !== rule).map((rule) => rule.commandPrefix.join(", "));
       if (narrowed.length > 0)
         onNotice(
           `saved approvals now cover commands with all their words: ${narrowed.join("; ")} no longer allow other words to follow. ` +
@@ -105,8 +105,8 @@ export class SavedApprovals {
         const rule = [...next(present)];
         if (rule.length === present.length && rule.every((one, index) => one === present[index])) return;
         // The oldest approvals are dropped. A rule of the user that denies or asks stays.
-        let excess = rule.filter(isApproval).length - MAX_APPROVALS;
-        const kept = rule.filter((one) => !isApproval(one) || excess-- <= 0);
+        let excess = rule.filter(({ decision }) => decision === RuleDecision.ALLOW).length - MAX_APPROVALS;
+        const kept = rule.filter(({ decision }) => decision !== RuleDecision.ALLOW || excess-- <= 0);
         const stored = create(PolicyFileSchema, { rule: kept });
         if (await this.#storage.replace(stored, version)) return;
       }
@@ -116,20 +116,12 @@ export class SavedApprovals {
   }
 }
 
-function isApproval({ decision }: PolicyRule): boolean {
-  return decision === RuleDecision.ALLOW;
-}
-
 /** Returns the id of an approval: 12 hexadecimal digits, the same at all servers. */
 export function approvalId(rule: PolicyRule): string {
   return hash("sha256", toBinary(PolicyRuleSchema, rule)).slice(0, 12);
 }
 
-/** Whether a rule lets other words follow a command, as earlier versions saved approvals. */
-function isOpen({ commandPrefix, exactCommand }: PolicyRule): boolean {
-  return commandPrefix.length > 0 && !exactCommand;
-}
-
+/** Returns a rule for commands without the permission that other words follow, with which earlier versions saved approvals. */
 function narrow(rule: PolicyRule): PolicyRule {
-  return isOpen(rule) ? { ...rule, exactCommand: true } : rule;
+  return rule.commandPrefix.length > 0 && !rule.exactCommand ? { ...rule, exactCommand: true } : rule;
 }

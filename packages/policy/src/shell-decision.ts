@@ -147,11 +147,7 @@ function findDoubt(
   const asking = mayRedirect
     ? redirections.find((text) => redirectionTarget(text, subject) !== "in the workspace")
     : redirections[0];
-  return asking === undefined ? undefined : { ...ASK, reason: redirectionReason(asking) };
-}
-
-function redirectionReason(text: string): string {
-  return `the command redirects with ${JSON.stringify(text)}`;
+  return asking === undefined ? undefined : { ...ASK, reason: `the command redirects with ${JSON.stringify(asking)}` };
 }
 
 /** The doubts because of which a line may run a command that no reader saw. */
@@ -178,7 +174,7 @@ function decideInYolo(subject: PolicySubject, { doubts, redirections }: ShellAna
   const expanded = doubts.find(({ kind }) => kind === "target");
   if (expanded) return { ...ASK, reason: `the command ${expanded.text}` };
   const guarded = redirections.find((text) => redirectionTarget(text, subject) === "guarded");
-  if (guarded !== undefined) return { ...ASK, reason: redirectionReason(guarded) };
+  if (guarded !== undefined) return { ...ASK, reason: `the command redirects with ${JSON.stringify(guarded)}` };
   const restrictions = rules.filter(({ decision }) => decision !== "allow");
   const hidden = doubts.find(({ kind }) => HIDING.has(kind));
   const unnamed = hidden ?? doubts.find(({ kind }) => kind === "expansion");

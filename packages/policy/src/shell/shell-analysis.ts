@@ -1,4 +1,4 @@
-import { type Payload, payloadOf } from "./payloads.ts";
+import { payloadOf } from "./payloads.ts";
 import type { Doubt, Reading, ShellReader, SimpleCommand } from "./reading.ts";
 import { createTreeSitterReader } from "./tree-sitter-reader.ts";
 import { createUnbashReader } from "./unbash-reader.ts";
@@ -104,15 +104,13 @@ function findMisread(source: string): Doubt[] {
   return doubts;
 }
 
-/** Adds the commands that the commands of a line may run, and those that these may run. */
+/** Adds the commands that the commands of a line may run, to any depth up to `MAX_DEPTH`. */
 function addPayloads(line: ShellAnalysis, readers: Readers, depth: number): ShellAnalysis {
   const payloads = line.commands.flatMap((command) => payloadOf(command) ?? []);
-  const analyzeAll = (sources: (payload: Payload) => readonly string[]): ShellAnalysis[] =>
-    payloads.flatMap(sources).map((source) => analyze(source, readers, depth + 1));
   const hasLines = payloads.some(({ scripts, guesses }) => scripts.length + guesses.length > 0);
   if (depth >= MAX_DEPTH && hasLines) return { ...line, doubts: [...line.doubts, TOO_MUCH] };
-  const scripts = analyzeAll((payload) => payload.scripts);
-  const guesses = analyzeAll((payload) => payload.guesses);
+  const scripts = payloads.flatMap((payload) => payload.scripts.map((script) => analyze(script, readers, depth + 1)));
+  const guesses = payloads.flatMap((payload) => payload.guesses.map((guess) => analyze(guess, readers, depth + 1)));
   return {
     commands: union(
       line.commands,

@@ -39,7 +39,7 @@ const PLAIN: ReadonlySet<string> = new Set([
   ...["&&", "||", ";", "|", "|&", "\n", '"', "!", ">", ">>", "<", "<>", ">&", "<&", ">|", "&>", "&>>"],
 ]);
 
-/** The children of a command that are none of its words. */
+/** The children of a command that are not its words. */
 const NO_WORDS: ReadonlySet<string> = new Set([
   "variable_assignment",
   "file_redirect",
@@ -77,7 +77,7 @@ async function load(): Promise<ShellReader> {
   };
 }
 
-/** Adds what a node and its descendants mean to the reading. */
+/** Adds the commands, doubts and redirections of a node and its descendants to the reading. */
 function readNode({ type, children }: Node, reading: MutableReading): void {
   const [kind, text] = DOUBTS.get(type) ?? [];
   if (kind && text) reading.doubts.push({ kind, text });

@@ -75,7 +75,7 @@ export async function createUnbashReader(): Promise<ShellReader> {
   };
 }
 
-/** Adds what a node means to the reading, without its descendants. */
+/** Adds the commands, doubts and redirections of a node itself to the reading, without those of its descendants. */
 function readNode(node: SyntaxNode, reading: MutableReading): void {
   const { doubts } = reading;
   const kind = DOUBTS.get(node.type);
