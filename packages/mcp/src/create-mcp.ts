@@ -36,17 +36,22 @@ export function createMcp({ servers = [], targets = [], authorize }: McpOptions 
   return {
     open: (services) => {
       for (const notice of operators.flatMap((server) => runnerNotice(server) ?? [])) services.onNotice(notice);
-      const allowing = (target: string): string => `mcp_targets = [${JSON.stringify(target)}]`;
-      const { clientMcpServers, ownPorts } = services;
+      // Programs that clients bring can reach any address anyway.
+      const clientFetch =
+        services.clientMcpServers === "all"
+          ? globalThis.fetch
+          : checkedFetch({
+              allowedHosts: targets,
+              ownPorts: services.ownPorts,
+              allowing: (target) => `mcp_targets = [${JSON.stringify(target)}]`,
+            });
       return new McpPool({
         servers: operators,
         environment: services.environment,
         now: () => performance.now(),
         clientInfo: { name: "devtool", version: VERSION },
         sample: services.sample,
-        // Programs that clients bring can reach any address anyway.
-        clientFetch:
-          clientMcpServers === "all" ? globalThis.fetch : checkedFetch({ allowedHosts: targets, ownPorts, allowing }),
+        clientFetch,
         authorizationOf: authorize,
         onNotice: services.onNotice,
       });

@@ -38,7 +38,7 @@ export async function elicit(
   const address = pageAddress(params.url);
   if (address === undefined) return { action: "decline" };
   const description = `${serverTitle(server)} asks to open ${address}\n${params.message}`;
-  const opened = createOption(OPTION_PROCEED_ONCE, "I opened it");
+  const opened = create(ConfirmationOptionSchema, { id: OPTION_PROCEED_ONCE, name: "I opened it" });
   const { optionId } = await hooks.ask(createQuestion(server, description, [opened]));
   return { action: optionId === OPTION_PROCEED_ONCE ? "accept" : "decline" };
 }
@@ -86,7 +86,9 @@ function formQuestion(server: AskingServer, message: string, schema: JsonObject,
   const lines = [`${serverTitle(server)} asks: ${message}`];
   if (problem !== "") lines.push(`The last answer did not fit: ${problem}`);
   if (choices.length > 0) {
-    const options = choices.map(({ value, name }) => createOption(VALUE_OPTION + JSON.stringify(value), name));
+    const options = choices.map(({ value, name }) =>
+      create(ConfirmationOptionSchema, { id: VALUE_OPTION + JSON.stringify(value), name }),
+    );
     return createQuestion(server, lines.join("\n"), options);
   }
   if (fields.length > 0) {
@@ -98,7 +100,8 @@ function formQuestion(server: AskingServer, message: string, schema: JsonObject,
       ),
     );
   }
-  const send = createOption(OPTION_PROCEED_ONCE, fields.length === 0 ? "Yes" : "Send the answer");
+  const name = fields.length === 0 ? "Yes" : "Send the answer";
+  const send = create(ConfirmationOptionSchema, { id: OPTION_PROCEED_ONCE, name });
   return createQuestion(server, lines.join("\n"), [send]);
 }
 
@@ -106,12 +109,8 @@ function createQuestion(server: AskingServer, description: string, options: read
   return {
     description: `${serverTitle(server)} asks`,
     details: { case: "genericDetails", value: create(GenericDetailsSchema, { description }) },
-    options: [...options, createOption(OPTION_CANCEL, "Decline")],
+    options: [...options, create(ConfirmationOptionSchema, { id: OPTION_CANCEL, name: "Decline" })],
   };
-}
-
-function createOption(id: string, name: string): ConfirmationOption {
-  return create(ConfirmationOptionSchema, { id, name });
 }
 
 /** A value that a field may have, and its name for a person. */

@@ -71,6 +71,8 @@ interface McpLists {
 export class McpConnection implements AsyncDisposable {
   /** The cached lists of the server. A burst of notifications that a list has changed causes one request at most. */
   readonly lists: McpLists = { tools: new ListCache(), prompts: new ListCache(), resources: new ListCache() };
+  /** Checks values against schemas of the server. */
+  readonly validator: jsonSchemaValidator;
   readonly #opened: OpenedConnection;
   readonly #ended = new AbortController();
   readonly #running: CallHooks[] = [];
@@ -81,17 +83,13 @@ export class McpConnection implements AsyncDisposable {
 
   constructor(opened: OpenedConnection) {
     this.#opened = opened;
+    this.validator = opened.validator;
     this.#secrets = new ServerSecrets(opened.server);
   }
 
   /** Aborts when the connection is over, with the reason as a `DevtoolError`. */
   get ended(): AbortSignal {
     return this.#ended.signal;
-  }
-
-  /** Checks values against schemas of the server. */
-  get validator(): jsonSchemaValidator {
-    return this.#opened.validator;
   }
 
   /** Returns the call that a request of the server belongs to. Where the transport does not tell, that is the newest call. */

@@ -48,12 +48,12 @@ export class McpSupervisor implements AsyncDisposable {
   async connection(signal: AbortSignal): Promise<McpConnection> {
     if (this.#connection) return this.#connection;
     if (!this.#opening) {
-      const clear = (): void => {
+      const opening = this.#open().finally(() => {
         this.#opening = undefined;
-      };
-      this.#opening = this.#open();
-      // Callers see a failure in the promise that they get. It is handled here as well, since all of them may have left.
-      void this.#opening.then(clear, clear);
+      });
+      // Callers get the failure from the promise. It is handled here as well, since all of them may have aborted.
+      opening.catch(() => undefined);
+      this.#opening = opening;
     }
     return abortable(this.#opening, signal);
   }

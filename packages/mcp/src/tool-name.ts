@@ -31,19 +31,23 @@ export function qualifyToolNames<Identity extends ToolIdentity>(
   const distinct = new Map(identities.map((identity) => [rawKey(identity), identity]));
   const sorted = [...distinct].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, identity]) => identity);
   const wanted = wantedNames(sorted);
-  const count = countBy(wanted, ({ namespace, tool }) => join(namespace, tool));
-  const fits = ({ namespace, tool }: WantedName<Identity>): boolean =>
-    join(namespace, tool).length <= MAX_TOOL_NAME_BYTES && count.get(join(namespace, tool)) === 1;
-
-  const named = new Map(wanted.filter(fits).map((each) => [join(each.namespace, each.tool), each.identity]));
-  for (const each of wanted.filter((one) => !fits(one))) named.set(freeName(each, named), each.identity);
+  const count = countBy(wanted, ({ namespace, tool }) => namespace + tool);
+  const named = new Map<string, Identity>();
+  const unnamed: WantedName<Identity>[] = [];
+  for (const each of wanted) {
+    const name = each.namespace + each.tool;
+    if (name.length <= MAX_TOOL_NAME_BYTES && count.get(name) === 1) named.set(name, each.identity);
+    else unnamed.push(each);
+  }
+  // After the others, so that no hash takes a name that a tool has by itself.
+  for (const each of unnamed) named.set(freeName(each, named), each.identity);
   return named;
 }
 
 /** The two halves of a tool's name, which may be too long, or the same as another tool's. */
 interface WantedName<Identity> {
   readonly identity: Identity;
-  /** `mcp__<server>` */
+  /** `mcp__<server>__` */
   readonly namespace: string;
   readonly tool: string;
 }
@@ -60,7 +64,7 @@ function wantedNames<Identity extends ToolIdentity>(identities: readonly Identit
     const sharesTool = (tools.get(toolKey(identity)) ?? 0) > 1;
     return {
       identity,
-      namespace: PREFIX + readable(server) + (sharesServer ? `_${hash(server)}` : ""),
+      namespace: PREFIX + readable(server) + (sharesServer ? `_${hash(server)}` : "") + SEPARATOR,
       tool: readable(tool) + (sharesTool ? `_${hash(rawKey(identity))}` : ""),
     };
   });
@@ -71,17 +75,13 @@ function freeName<Identity extends ToolIdentity>(
   { identity, namespace, tool }: WantedName<Identity>,
   taken: ReadonlyMap<string, Identity>,
 ): string {
-  const head = namespace.slice(0, MAX_NAMESPACE_LENGTH);
-  const room = MAX_TOOL_NAME_BYTES - head.length - SEPARATOR.length - SUFFIX_LENGTH;
+  const head = namespace.slice(0, -SEPARATOR.length).slice(0, MAX_NAMESPACE_LENGTH) + SEPARATOR;
+  const room = MAX_TOOL_NAME_BYTES - head.length - SUFFIX_LENGTH;
   for (let attempt = 0; ; attempt++) {
     const raw = attempt === 0 ? rawKey(identity) : `${rawKey(identity)}\0${attempt}`;
-    const name = join(head, `${tool.slice(0, room)}_${hash(raw)}`);
+    const name = `${head}${tool.slice(0, room)}_${hash(raw)}`;
     if (!taken.has(name)) return name;
   }
-}
-
-function join(namespace: string, tool: string): string {
-  return namespace + SEPARATOR + tool;
 }
 
 /** Replaces the characters that a name cannot have. */

@@ -23,7 +23,7 @@ export interface BwrapOptions {
   readonly extras: readonly string[];
 }
 
-/** Keeps commands from making user namespaces of their own. bwrap knows it since 0.8. */
+/** Prevents commands from creating user namespaces. bwrap supports it since 0.8. */
 export const BWRAP_EXTRAS: readonly string[] = ["--disable-userns"];
 
 /** The home directory inside: empty, and removed with the command. */
@@ -63,7 +63,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
       const { argv, workingDirectory, environment, shell, access, limits } = request;
       assertOutside(options.program, access);
       const { mounts, guarded, missing, redirects } = await planWorkspace(access, { tools, hidden: options.hidden });
-      // Versions before 0.8 know no sizes either.
+      // Versions before 0.8 do not support sizes either.
       const scratchBytes = options.extras === BWRAP_EXTRAS ? limits?.scratchBytes : undefined;
       const network = access.network === "none" ? ["--unshare-net"] : networkMounts();
       const others = [...scratchMounts(scratchBytes), ...network];
@@ -102,7 +102,7 @@ interface WorkspacePlan {
   readonly redirects: readonly Redirect[];
 }
 
-/** Reads which places of a workspace are guarded, and plans how a command sees them. */
+/** Determines which places of a workspace are guarded, and plans how a command sees them. */
 async function planWorkspace(
   access: SandboxAccess,
   { tools, hidden }: { readonly tools: readonly string[]; readonly hidden: readonly string[] },
@@ -135,7 +135,7 @@ function scratchMounts(sizeBytes: number | undefined): string[] {
   return [...directories, "--dir", "/run", "--dir", HOME];
 }
 
-/** Throws for a bwrap that the command could change: it would be confined by what it wrote. */
+/** Throws for a bwrap that the command could change, and so replace the program that confines it. */
 function assertOutside(program: string, { workspace, writable }: SandboxAccess): void {
   if (!realPaths(program).some((path) => isWithin(path, [workspace, ...writable]))) return;
   const remedy = "install bubblewrap for the system, or choose another workspace";

@@ -27,7 +27,7 @@ const NETWORK =
 const READ_ONLY = /Read-only file system|\bEROFS\b/i;
 /** Errors of moving or removing a mount. */
 const BUSY = /Device or resource busy|\bEBUSY\b/i;
-/** Errors of what needs a privilege, which no further access gives, or of moving a mount. */
+/** Errors of operations that need a privilege, which no further access gives, and of moving a mount. */
 const PRIVILEGED = /Operation not permitted|Device or resource busy|\b(EPERM|EBUSY)\b/i;
 const REFUSED = /Permission denied|\bEACCES\b/i;
 const MISSING = /No such file or directory|\bENOENT\b/i;
@@ -133,12 +133,12 @@ const NEED_PRIVILEGE: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** A path that exists here, or whose directory does, and that the command did not find was hidden from it. */
+/** Returns read access to a path that the sandbox hid: the command did not find it, although it or its directory exists. */
 function hiddenExtension(path: string, failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
   const { workspace, readable, writable } = failed.access;
   if (isWithin(path, [workspace, "/usr", "/etc", ...SYSTEM, ...readable, ...writable])) return undefined;
   const place = realPath(path) ?? realPath(dirname(path));
-  // What no grant makes writable in a repository around the workspace may be read.
+  // In a repository around the workspace, what no grant makes writable may still be read.
   const guarded = { ...failed.guarded, gitDirectories: [] };
   if (place === undefined || SCRATCH.includes(place) || !sandbox.canGrant(place, guarded)) return undefined;
   return { case: "read", path: place };
@@ -152,7 +152,7 @@ function hiddenExtension(path: string, failed: FailedCommand, sandbox: Sandbox):
 function writablePlace(path: string, { access, guarded }: FailedCommand): string | undefined {
   const { workspace, writable } = access;
   const gitDirectories = [join(workspace, ".git"), ...guarded.gitDirectories].filter((git) => isWithin(path, [git]));
-  // That of a linked work tree lies in that of its repository.
+  // The git directory of a linked work tree lies in that of its repository, so the deepest one counts.
   const [git] = gitDirectories.toSorted((one, other) => other.length - one.length);
   if (git !== undefined) return writable.includes(git) ? undefined : git;
   const missing = missingPlace(path, guarded);

@@ -6,9 +6,9 @@ import type { SpawnedCommand } from "./spawn-command.ts";
 
 /** Time from SIGTERM to SIGKILL in milliseconds. */
 const KILL_AFTER_MS = 2000;
-/** Interval of looking whether processes have ended, in milliseconds. */
+/** Interval between two checks whether processes have ended, in milliseconds. */
 const LOOK_MS = 1;
-/** How long a supervisor may take to start the program, in milliseconds. */
+/** The maximum time in which a supervisor starts the program, in milliseconds. */
 const START_MS = 200;
 
 /** Ends what is left of a command with SIGTERM, then SIGKILL. Resolves when all of its processes that can be found have ended. */
@@ -19,7 +19,7 @@ export async function endProcess(
 ): Promise<void> {
   const { pid } = child;
   if (pid === undefined) return;
-  await (supervised ? endSupervised({ pid, inner }) : endGroup(pid, ended));
+  await (supervised ? endSupervised(pid, inner) : endGroup(pid, ended));
   await ended;
   output.destroy();
 }
@@ -41,13 +41,8 @@ async function endGroup(pid: number, ended: Promise<unknown>): Promise<void> {
   sendSignal(-pid, "SIGKILL");
 }
 
-interface Supervised {
-  readonly pid: number;
-  readonly inner: Promise<number | undefined>;
-}
-
 /** Ends the processes below a supervisor. The kernel ends all of them with the inner process, which ignores SIGTERM itself. */
-async function endSupervised({ pid, inner }: Supervised): Promise<void> {
+async function endSupervised(pid: number, inner: Promise<number | undefined>): Promise<void> {
   const root = await within(KILL_AFTER_MS, () => inner);
   if (root === undefined) {
     sendSignal(pid, "SIGKILL");

@@ -38,7 +38,7 @@ export interface FindSandboxOptions {
 
 /** Timeout of the probe in milliseconds. */
 const PROBE_MS = 5000;
-/** How long a sandbox that did not work is not tried again, in milliseconds. A probe can fail because the machine is busy. */
+/** The time until a sandbox that did not work is tried again, in milliseconds. A probe can fail because the machine is busy. */
 const RETRY_AFTER_MS = 30_000;
 
 /**

@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { expandHome, includedFiles, readGitSettings } from "./git-settings.ts";
-import { workTreesAround } from "./work-trees.ts";
+import { isInTree, workTreesAround } from "./work-trees.ts";
 
 /** The configuration that holds for all repositories of the user (git-config(1), "Files"), where no variable moves it. */
 const OF_USER: readonly string[] = [
@@ -10,7 +10,7 @@ const OF_USER: readonly string[] = [
   join(homedir(), ".gitconfig"),
 ];
 
-/** What the configuration of git names in a workspace, by absolute paths. It may be missing. */
+/** The absolute paths in a workspace that the configuration of git names. They may not exist. */
 export interface ConfiguredPaths {
   /** Directories that hold hooks (`core.hooksPath`, relative to the work tree). */
   readonly hooks: readonly string[];
@@ -25,8 +25,6 @@ export interface ConfiguredPaths {
  * Sandboxed commands cannot change that configuration, so it is the user's. Throws a `SandboxError` where it cannot be read.
  */
 export function configuredPaths(workspace: string): ConfiguredPaths {
-  const isInside = (path: string): boolean =>
-    path.startsWith(`${workspace}/`) && !path.startsWith(`${workspace}/.git/`);
   const trees = workTreesAround(workspace);
   const own = trees.map(({ roots, commonDirectory, gitDirectory }) => {
     const named = [join(commonDirectory, "config"), join(gitDirectory, "config.worktree")];
@@ -35,7 +33,10 @@ export function configuredPaths(workspace: string): ConfiguredPaths {
   const ofUser = { roots: trees.flatMap(({ roots }) => roots), files: OF_USER.flatMap(includedFiles) };
   const hooks = [...own, ofUser].flatMap(({ roots, files }) => files.flatMap((file) => hooksIn(file, roots)));
   const files = [...own, ofUser].flatMap((one) => one.files);
-  return { hooks: hooks.filter(isInside), files: files.filter(isInside) };
+  return {
+    hooks: hooks.filter((path) => isInTree(path, workspace)),
+    files: files.filter((path) => isInTree(path, workspace)),
+  };
 }
 
 function hooksIn(file: string, roots: readonly string[]): string[] {

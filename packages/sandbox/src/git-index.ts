@@ -72,7 +72,7 @@ async function gitlinksIn(
 /** Reads the gitlinks in one index file, given by its real path; `shown` names it in errors. */
 async function readGitlinks(path: string, shown: string, hashBytes: number): Promise<readonly string[]> {
   const stats = lstatSync(path, { throwIfNoEntry: false });
-  // Git cannot read anything else either. It follows a link, which is refused below.
+  // Git cannot read anything else either. Git follows a link, and this function refuses one when it opens the file.
   if (!stats?.isFile() && !stats?.isSymbolicLink()) return [];
   if (stats.size > MAX_INDEX_BYTES) throw cannotConfine(shown, `has more than ${MAX_INDEX_BYTES} bytes`);
   const parser = new GitlinkParser(hashBytes);
@@ -85,13 +85,13 @@ async function readGitlinks(path: string, shown: string, hashBytes: number): Pro
       total += bytesRead;
     }
   } catch {
-    // Git may be able to read it a moment later, so its gitlinks are unknown.
+    // The gitlinks are unknown: git may be able to read the index a moment later.
     throw cannotConfine(shown, "cannot be read");
   }
   return parser.gitlinks;
 }
 
-/** Whether git would look there. It refuses names that lead out of the work tree, and so they are never mounts. */
+/** Returns whether git would look at the path of a gitlink. It refuses names that lead out of the work tree: these are never mounts. */
 function isPathInTree(path: string): boolean {
   if (path.includes("\ufffd")) throw cannotConfine(path, "is a repository whose name is not UTF-8", "rename it");
   return path.split("/").every((name) => name !== "" && name !== "." && name !== "..");

@@ -3,7 +3,7 @@ import { findGitlinks } from "./git-index.ts";
 import { statsOf } from "./regular-file.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { realPath } from "./system-mounts.ts";
-import { directoriesAbove, readGitFile, workTreesAround } from "./work-trees.ts";
+import { directoriesAbove, isInTree, readGitFile, workTreesAround } from "./work-trees.ts";
 
 /**
  * Lists the repositories in a workspace that git looks into in addition to its `.git`, even if they do not exist.
@@ -18,8 +18,8 @@ export async function repositoryPaths(workspace: string): Promise<string[]> {
   const gitFiles = [workspace, ...directoriesAbove(workspace)].map((directory) => join(directory, ".git"));
   const named = [...gitFiles, ...gitlinks].flatMap((file) => namedRepository(file, workspace));
   const common = workTreesAround(workspace).map(({ commonDirectory }) => commonDirectory);
-  const repositories = [...gitlinks, ...named, ...common.filter((path) => isInWorkspace(path, workspace))];
-  // Its own is guarded and granted separately, unless another repository's gitlink is all that there is.
+  const repositories = [...gitlinks, ...named, ...common.filter((path) => isInTree(path, workspace))];
+  // The workspace's own `.git` is guarded and granted separately, unless it does not exist and only a gitlink names it.
   return repositories.filter((path) => path !== own || !statsOf(own));
 }
 
@@ -34,28 +34,24 @@ function namedRepository(file: string, workspace: string): string[] {
     const remedy = 'name the place that it leads to, or choose sandbox "none"';
     throw new SandboxError(problem, "cannot-confine", { remedy });
   }
-  return isInWorkspace(real, workspace) ? [real] : [];
-}
-
-function isInWorkspace(path: string, workspace: string): boolean {
-  return path.startsWith(`${workspace}/`) && !path.startsWith(join(workspace, ".git/"));
+  return isInTree(real, workspace) ? [real] : [];
 }
 
 /**
- * Throws for a repository at a gitlink that nothing can be mounted over, so that a command could put another one in its place: a
- * symbolic link, or one below a file.
+ * Throws for a repository at a gitlink that is a symbolic link or below a file.
+ *
+ * Nothing can be mounted over such a repository, so a command could put another one in its place.
  */
 function assertGuardable(path: string, workspace: string): void {
-  const remedy = (change: string): string => `${change}, or choose sandbox "none"`;
   if (statsOf(path)?.isSymbolicLink()) {
     const problem = `the workspace cannot be confined: ${JSON.stringify(path)} is a symbolic link`;
-    throw new SandboxError(problem, "cannot-confine", { remedy: remedy('replace it with a file "gitdir: <path>"') });
+    const remedy = 'replace it with a file "gitdir: <path>", or choose sandbox "none"';
+    throw new SandboxError(problem, "cannot-confine", { remedy });
   }
   for (let above = dirname(path); above.startsWith(`${workspace}/`); above = dirname(above)) {
     if (statsOf(above)?.isFile() !== true) continue;
     const problem = `the workspace cannot be confined: ${JSON.stringify(above)} is a file where a submodule should be`;
-    throw new SandboxError(problem, "cannot-confine", {
-      remedy: remedy("restore the submodule or remove it from the index"),
-    });
+    const remedy = 'restore the submodule or remove it from the index, or choose sandbox "none"';
+    throw new SandboxError(problem, "cannot-confine", { remedy });
   }
 }

@@ -13,7 +13,7 @@ import { workTreesAround } from "./work-trees.ts";
  * Settings in a workspace that agents and editors outside of the sandbox read by themselves, and from which they run something: hooks, servers,
  * plugins, tasks.
  *
- * Commands cannot make them where they are missing, either.
+ * Commands cannot create the missing ones either.
  */
 export const SETTINGS: readonly string[] = (
   ".devtool .gemini .claude .codex .cursor .windsurf .continue .roo .kiro .opencode .qwen .amazonq .junie .trae .factory " +
@@ -49,7 +49,7 @@ export async function readGuardedPlaces(workspace: string, access: "read" | "wri
   const links = [...SETTINGS, ...SETTINGS_WHEN_PRESENT].map(inWorkspace).flatMap((path): GuardedLink[] => {
     return statsOf(path)?.isSymbolicLink() ? [{ path, target: readlinkSync(path) }] : [];
   });
-  // A link leads somewhere even if nothing is there.
+  // The target of a dangling link is guarded, too.
   const targets = links
     .map(({ path, target }) => realPath(path) ?? resolve(dirname(path), target))
     .filter((path) => path.startsWith(`${workspace}/`));
@@ -65,6 +65,7 @@ export async function readGuardedPlaces(workspace: string, access: "read" | "wri
     (path) => isReal(statsOf(path)) && !isPlaceholder(path) && !isFilePlaceholder(path) && realPath(path) === path,
   );
   const missing = settings.flatMap((path) => firstMissing(path, workspace) ?? []);
+  const gitDirectories = workTreesAround(workspace).flatMap((tree) => [tree.commonDirectory, tree.gitDirectory]);
   return {
     workspace,
     present: [...new Set(present)],
@@ -72,14 +73,8 @@ export async function readGuardedPlaces(workspace: string, access: "read" | "wri
     missingFiles: [...new Set(missingFiles)].filter((path) => isDirectory(dirname(path))),
     links,
     repositories,
-    gitDirectories: gitDirectoriesOutside(workspace),
+    gitDirectories: [...new Set(gitDirectories)].filter((path) => !isWithin(path, [workspace])),
   };
-}
-
-/** Lists the directories outside of a workspace from which git takes its configuration and that of the repositories around it. */
-function gitDirectoriesOutside(workspace: string): string[] {
-  const directories = workTreesAround(workspace).flatMap((tree) => [tree.commonDirectory, tree.gitDirectory]);
-  return [...new Set(directories)].filter((path) => !isWithin(path, [workspace]));
 }
 
 /** Returns the missing guarded place that a path is or is in; undefined when there is none. */

@@ -19,6 +19,8 @@ const WORLD_WRITABLE = 0o002;
 const STICKY = 0o1000;
 /** Directories of the system. They are trusted even where user ids are mapped and root appears to be another user. */
 const SYSTEM: ReadonlySet<string> = new Set(["/usr/bin", "/usr/sbin", "/bin", "/sbin"]);
+/** The directories that package managers put first in PATH, for the project that they run in and for those that enclose it. */
+const PROJECT_PROGRAMS = /\/node_modules\/\.bin(\/|$)/;
 
 /**
  * Sorts the directories of a PATH by who can change the programs in them.
@@ -34,7 +36,7 @@ export function sortSearchPath(path: string, workspaceRoots: readonly string[]):
   for (const written of path.split(":").filter(isAbsolute)) {
     const entry = resolve(written);
     const real = realPath(entry);
-    if (isProjectDirectory(entry) || isProjectDirectory(real ?? "")) continue;
+    if (PROJECT_PROGRAMS.test(entry) || PROJECT_PROGRAMS.test(real ?? "")) continue;
     else if (isWithin(entry, roots) || (real !== undefined && isWithin(real, roots))) ofWorkspaces.add(entry);
     else if (real === undefined) continue;
     else if (isTrusted(real)) trusted.add(real);
@@ -62,11 +64,6 @@ function isParentTrusted(directory: string): boolean {
 function isOurs({ uid }: Stats): boolean {
   const own = process.geteuid?.();
   return own === undefined || uid === 0 || uid === own;
-}
-
-/** Package managers put these first in PATH, for the project that they run in and for those that enclose it. */
-function isProjectDirectory(directory: string): boolean {
-  return /\/node_modules\/\.bin(\/|$)/.test(directory);
 }
 
 function statsOf(path: string): Stats | undefined {

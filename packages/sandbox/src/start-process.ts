@@ -29,7 +29,7 @@ export interface RunningProcess extends AsyncDisposable {
   readonly ended: Promise<ProcessEnd>;
 }
 
-/** How long processes that an ended command left behind may still add output, in milliseconds. */
+/** The time in which processes that an ended command left behind may still add output, in milliseconds. */
 const LINGER_MS = 200;
 /** The maximum time between two yields of `output()`, so that its reader can show what it holds back. */
 const TICK_MS = 100;
@@ -48,7 +48,13 @@ export function startProcess(command: SandboxedCommand, signal: AbortSignal): Ru
   try {
     held = command.hold?.();
   } catch (reason) {
-    return notStarted(reason instanceof Error ? reason : new Error("the command was not started", { cause: reason }));
+    const error = reason instanceof Error ? reason : new Error("the command was not started", { cause: reason });
+    return {
+      pid: 0,
+      output: async function* () {},
+      ended: Promise.resolve({ exitCode: -1, signalName: "", error }),
+      [Symbol.asyncDispose]: async () => undefined,
+    };
   }
   const spawned = spawnCommand(command);
   const ended = endOf(spawned).finally(async () => {
@@ -68,16 +74,6 @@ export function startProcess(command: SandboxedCommand, signal: AbortSignal): Ru
       signal.removeEventListener("abort", stop);
       await endProcess(spawned, command, ended);
     },
-  };
-}
-
-/** A command that could not be started. */
-function notStarted(error: Error): RunningProcess {
-  return {
-    pid: 0,
-    output: async function* () {},
-    ended: Promise.resolve({ exitCode: -1, signalName: "", error }),
-    [Symbol.asyncDispose]: async () => undefined,
   };
 }
 
@@ -129,6 +125,6 @@ async function closeOf(child: ChildProcess, ended: Promise<ProcessEnd>): Promise
   await ended;
   if (child.pid === undefined) return;
   await Promise.race([closed, delay(LINGER_MS)]);
-  // On a busy machine the time may be over before the output in the pipe is read.
+  // On a busy machine that time may pass before the output in the pipe has been read.
   await nextTurn();
 }

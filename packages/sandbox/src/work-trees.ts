@@ -34,6 +34,11 @@ export function workTreesAround(workspace: string): WorkTree[] {
   return own ? [own, ...enclosing] : enclosing;
 }
 
+/** Returns whether a path is in a workspace, but not in the `.git` of the workspace. */
+export function isInTree(path: string, workspace: string): boolean {
+  return path.startsWith(`${workspace}/`) && !path.startsWith(join(workspace, ".git/"));
+}
+
 /** Lists the directories above a path, nearest first. */
 export function directoriesAbove(path: string): string[] {
   const above = dirname(path);

@@ -37,7 +37,7 @@ export function workspaceMounts(access: SandboxAccess, confinement: Confinement)
   const { workspace, readable, writable, workspaceAccess = "write" } = access;
   assertProtectable(workspace);
   const views = new Map<string, View>();
-  // A path that is no longer real leads where a command made it lead.
+  // A command has turned a path that is no longer its own real path into a link.
   for (const path of [...tools, ...readable.filter((path) => realPath(path) === path)]) {
     if (!isWithin(path, hidden)) views.set(path, "read");
   }
@@ -53,7 +53,7 @@ export function workspaceMounts(access: SandboxAccess, confinement: Confinement)
   }
   for (const git of [join(workspace, ".git"), ...guarded.gitDirectories]) {
     if (granted.includes(git)) for (const path of gitPaths(git)) views.set(path, "read");
-    // A grant of a directory around a repository is none of the repository.
+    // A grant of a directory around a repository does not include the repository.
     else if (isWithin(git, granted)) views.set(git, "read");
   }
   const shown = [...views.keys()];
