@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type AgentSessionKey, type AgentSessions, failpoint, type SessionTurn } from "@devtool/server/store";
-import type { Pool, QueryConfig } from "pg";
+import type { Pool } from "pg";
 import { idOfKey, keyText } from "./key-text.ts";
-import { storeError } from "./postgres-error.ts";
 import type { LeaseTerm, PostgresLeases } from "./postgres-leases.ts";
+import { query } from "./query.ts";
 
 /** The time in milliseconds after which the end of a turn that could not be written is tried again. */
 const RETRY_MS = 1000;
@@ -43,28 +43,28 @@ export class PostgresAgentSessions implements AgentSessions {
     this.#leases = leases;
   }
 
-  async begin(conversation: AgentSessionKey): Promise<SessionTurn | undefined> {
+  async begin({ principal, contextId }: AgentSessionKey): Promise<SessionTurn | undefined> {
+    const key = [keyText(principal), keyText(contextId)];
     for (;;) {
       const term = await this.#leases.currentTerm();
       failpoint("devtool:postgres.session-begin.before");
-      const [row] = await this.#query<BegunRow>({
+      const { rows } = await query<BegunRow>(this.#pool, {
         name: "begin-session-turn",
         text: BEGIN_TURN,
-        values: [...keyOf(conversation), term.owner],
+        values: [...key, term.owner],
       });
       failpoint("devtool:postgres.session-begin.after");
-      if (row && row.fence !== null)
-        return this.#turn(conversation, term, BigInt(row.fence), idOfKey(row.session ?? ""));
+      const [row] = rows;
+      if (row && row.fence !== null) return this.#turn(key, term, BigInt(row.fence), idOfKey(row.session ?? ""));
       if (row?.alive) return undefined;
       term.end();
     }
   }
 
-  #turn(conversation: AgentSessionKey, term: LeaseTerm, fence: bigint, agentSessionId: string): SessionTurn {
-    const key = [...keyOf(conversation), term.owner, fence];
+  #turn(key: readonly string[], term: LeaseTerm, fence: bigint, agentSessionId: string): SessionTurn {
     const change = async (set: string, ...values: readonly string[]): Promise<void> => {
       const text = `UPDATE agent_session SET ${set} WHERE principal = $1 AND context_id = $2 AND owner = $3 AND fence = $4`;
-      await this.#query({ text, values: [...key, ...values] });
+      await query(this.#pool, { text, values: [...key, term.owner, fence, ...values] });
     };
     return {
       fence,
@@ -83,16 +83,4 @@ export class PostgresAgentSessions implements AgentSessions {
       },
     };
   }
-
-  async #query<R extends Record<string, unknown>>(query: QueryConfig): Promise<readonly R[]> {
-    try {
-      return (await this.#pool.query<R>(query)).rows;
-    } catch (reason) {
-      throw storeError(reason);
-    }
-  }
-}
-
-function keyOf({ principal, contextId }: AgentSessionKey): [string, string] {
-  return [keyText(principal), keyText(contextId)];
 }

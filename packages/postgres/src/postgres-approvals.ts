@@ -2,7 +2,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { type PolicyFile, PolicyFileSchema } from "@devtool/schema";
 import { type ApprovalStorage, failpoint, type StoredApprovals } from "@devtool/server/store";
 import type { Pool } from "pg";
-import { throwStoreError } from "./postgres-error.ts";
+import { query } from "./query.ts";
 import { bounded, decodeStored } from "./stored-value.ts";
 
 /** Keeps the approvals of all servers in one row, so that a change counts as a whole and everywhere at once. */
@@ -14,24 +14,20 @@ export class PostgresApprovals implements ApprovalStorage {
   }
 
   async read(): Promise<StoredApprovals> {
-    const { rows } = await this.#pool
-      .query<{ version: string; data: Buffer | null }>({
-        name: "approvals",
-        text: `SELECT version, ${bounded("data")} AS data FROM saved_approvals`,
-      })
-      .catch(throwStoreError);
+    const { rows } = await query<{ version: string; data: Buffer | null }>(this.#pool, {
+      name: "approvals",
+      text: `SELECT version, ${bounded("data")} AS data FROM saved_approvals`,
+    });
     const [{ version = "0", data = Buffer.alloc(0) } = {}] = rows;
     return { file: decodeStored(PolicyFileSchema, data, "saved_approvals"), version };
   }
 
   async replace(file: PolicyFile, version: string): Promise<boolean> {
     failpoint("devtool:postgres.approvals.before");
-    const { rowCount } = await this.#pool
-      .query("UPDATE saved_approvals SET version = version + 1, data = $1 WHERE version = $2", [
-        toBinary(PolicyFileSchema, file),
-        version,
-      ])
-      .catch(throwStoreError);
+    const { rowCount } = await query(this.#pool, {
+      text: "UPDATE saved_approvals SET version = version + 1, data = $1 WHERE version = $2",
+      values: [toBinary(PolicyFileSchema, file), version],
+    });
     failpoint("devtool:postgres.approvals.after");
     return rowCount === 1;
   }

@@ -23,11 +23,6 @@ export function storeError(reason: unknown): DevtoolError {
   return new DevtoolError(problem, Code.Unavailable, { remedy: "the server's log says more", cause: reason });
 }
 
-/** Throws the error of a failed statement as a `DevtoolError`. Catches rejections of `pg`. */
-export function throwStoreError(reason: unknown): never {
-  throw storeError(reason);
-}
-
 /** The problem and the remedy when a store cannot be opened, by the code of the error. */
 const OPEN_PROBLEMS: Readonly<Record<string, readonly [problem: string, remedy: string]>> = {
   ECONNREFUSED: ["refuses connections", "start PostgreSQL, or correct host and port"],

@@ -4,8 +4,8 @@ import { failpoint, type InboxEntry, type InboxReply, type TaskInbox } from "@de
 import type { Pool } from "pg";
 import { idOfKey, keyText } from "./key-text.ts";
 import type { PostgresChanges } from "./postgres-changes.ts";
-import { storeError } from "./postgres-error.ts";
 import type { PostgresLeases } from "./postgres-leases.ts";
+import { query } from "./query.ts";
 import { bounded } from "./stored-value.ts";
 
 /** The columns of an entry with a reply. */
@@ -36,56 +36,67 @@ export class PostgresInbox implements TaskInbox {
 
   async put(taskId: string, request: InboxRequest): Promise<bigint> {
     failpoint("devtool:postgres.inbox-put.before");
-    const [row] = await this.#query<{ id: string }>(
-      "INSERT INTO inbox (task_id, request) VALUES ($1, $2) RETURNING id",
-      [keyText(taskId), toBinary(InboxRequestSchema, request)],
-    );
+    const { rows } = await query<{ id: string }>(this.#pool, {
+      text: "INSERT INTO inbox (task_id, request) VALUES ($1, $2) RETURNING id",
+      values: [keyText(taskId), toBinary(InboxRequestSchema, request)],
+    });
     failpoint("devtool:postgres.inbox-put.after");
     this.#changes.announceEntry();
-    return BigInt(row?.id ?? 0);
+    return BigInt(rows[0]?.id ?? 0);
   }
 
   async takeReply(entry: bigint): Promise<InboxReply | undefined> {
-    const [row] = await this.#query<ReplyRow>(
-      `DELETE FROM inbox WHERE id = $1 AND answered_at IS NOT NULL RETURNING sequence, ${bounded("refusal")} AS refusal`,
-      [entry],
-    );
+    const { rows } = await query<ReplyRow>(this.#pool, {
+      text: `DELETE FROM inbox WHERE id = $1 AND answered_at IS NOT NULL
+        RETURNING sequence, ${bounded("refusal")} AS refusal`,
+      values: [entry],
+    });
+    const [row] = rows;
     if (!row) return undefined;
     if (row.sequence !== null) return { case: "taken", sequence: BigInt(row.sequence) };
     return { case: "refused", refusal: fromBinary(InboxRefusalSchema, row.refusal ?? new Uint8Array()) };
   }
 
   async waiting(): Promise<readonly string[]> {
-    const rows = await this.#query<{ task_id: string }>(
-      `SELECT DISTINCT task_id FROM inbox JOIN task ON task.id = inbox.task_id
-       WHERE answered_at IS NULL AND task.owner = $1`,
-      [this.#leases.owner],
-    );
+    const { rows } = await query<{ task_id: string }>(this.#pool, {
+      text: `SELECT DISTINCT task_id FROM inbox JOIN task ON task.id = inbox.task_id
+        WHERE answered_at IS NULL AND task.owner = $1`,
+      values: [this.#leases.owner],
+    });
     return rows.map(({ task_id }) => idOfKey(task_id));
   }
 
   async next(taskId: string): Promise<InboxEntry | undefined> {
-    const [row] = await this.#query<{ id: string; request: Buffer | null }>(
-      `SELECT id, ${bounded("request")} AS request FROM inbox WHERE task_id = $1 AND answered_at IS NULL ORDER BY id LIMIT 1`,
-      [keyText(taskId)],
-    );
-    return row && { id: BigInt(row.id), request: decodeRequest(row.request) };
+    const { rows } = await query<{ id: string; request: Buffer | null }>(this.#pool, {
+      text: `SELECT id, ${bounded("request")} AS request FROM inbox
+        WHERE task_id = $1 AND answered_at IS NULL ORDER BY id LIMIT 1`,
+      values: [keyText(taskId)],
+    });
+    const [row] = rows;
+    if (!row) return undefined;
+    const id = BigInt(row.id);
+    try {
+      return { id, request: fromBinary(InboxRequestSchema, row.request ?? new Uint8Array()) };
+    } catch {
+      // No server wrote this row. An empty request is refused, so that the row does not stop those behind it.
+      return { id, request: create(InboxRequestSchema) };
+    }
   }
 
   async reply(taskId: string, entry: bigint, fence: bigint, reply: InboxReply): Promise<boolean> {
     failpoint("devtool:postgres.inbox-reply.before");
-    const rows = await this.#query(
-      `WITH mine AS (SELECT id FROM task WHERE id = $2 AND fence = $3 FOR UPDATE)
-       UPDATE inbox SET sequence = $4, refusal = $5, answered_at = clock_timestamp()
-       FROM mine WHERE inbox.id = $1 AND inbox.task_id = mine.id AND answered_at IS NULL RETURNING inbox.id`,
-      [
+    const { rows } = await query(this.#pool, {
+      text: `WITH mine AS (SELECT id FROM task WHERE id = $2 AND fence = $3 FOR UPDATE)
+        UPDATE inbox SET sequence = $4, refusal = $5, answered_at = clock_timestamp()
+        FROM mine WHERE inbox.id = $1 AND inbox.task_id = mine.id AND answered_at IS NULL RETURNING inbox.id`,
+      values: [
         entry,
         keyText(taskId),
         fence,
         reply.case === "taken" ? reply.sequence : null,
         reply.case === "refused" ? toBinary(InboxRefusalSchema, reply.refusal) : null,
       ],
-    );
+    });
     failpoint("devtool:postgres.inbox-reply.after");
     this.#changes.announce([taskId]);
     return rows.length > 0;
@@ -93,22 +104,5 @@ export class PostgresInbox implements TaskInbox {
 
   watch(wake: () => void): Disposable {
     return this.#changes.watchInbox(wake);
-  }
-
-  async #query<R extends Record<string, unknown>>(text: string, values: readonly unknown[]): Promise<readonly R[]> {
-    try {
-      return (await this.#pool.query<R>(text, [...values])).rows;
-    } catch (reason) {
-      throw storeError(reason);
-    }
-  }
-}
-
-/** Returns a request; an empty one, which is refused, for a row that no server wrote: it must not stop those behind it. */
-function decodeRequest(data: Uint8Array | null): InboxRequest {
-  try {
-    return fromBinary(InboxRequestSchema, data ?? new Uint8Array());
-  } catch {
-    return create(InboxRequestSchema);
   }
 }

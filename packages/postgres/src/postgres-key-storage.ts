@@ -2,7 +2,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { type SigningKeyFile, SigningKeyFileSchema } from "@devtool/schema";
 import type { KeyStorage, StoredKeys } from "@devtool/server/store";
 import type { Pool } from "pg";
-import { throwStoreError } from "./postgres-error.ts";
+import { query } from "./query.ts";
 import { bounded, decodeStored } from "./stored-value.ts";
 
 /** Keeps the keys of all servers in one row. */
@@ -14,20 +14,18 @@ export class PostgresKeyStorage implements KeyStorage {
   }
 
   async read(): Promise<StoredKeys> {
-    const { rows } = await this.#pool
-      .query<{ version: string; data: Buffer | null }>(`SELECT version, ${bounded("data")} AS data FROM signing_key`)
-      .catch(throwStoreError);
+    const { rows } = await query<{ version: string; data: Buffer | null }>(this.#pool, {
+      text: `SELECT version, ${bounded("data")} AS data FROM signing_key`,
+    });
     const [{ version = "0", data = Buffer.alloc(0) } = {}] = rows;
     return { keys: decodeStored(SigningKeyFileSchema, data, "signing_key"), version: BigInt(version) };
   }
 
   async replace(keys: SigningKeyFile, version: bigint): Promise<boolean> {
-    const { rowCount } = await this.#pool
-      .query("UPDATE signing_key SET version = version + 1, data = $1 WHERE version = $2", [
-        toBinary(SigningKeyFileSchema, keys),
-        version,
-      ])
-      .catch(throwStoreError);
+    const { rowCount } = await query(this.#pool, {
+      text: "UPDATE signing_key SET version = version + 1, data = $1 WHERE version = $2",
+      values: [toBinary(SigningKeyFileSchema, keys), version],
+    });
     return rowCount === 1;
   }
 }

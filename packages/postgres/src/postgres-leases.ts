@@ -4,7 +4,8 @@ import { TaskState } from "@devtool/schema";
 import { Code, DevtoolError, failpoint, type TaskLease, type TaskLeases } from "@devtool/server/store";
 import type { Pool } from "pg";
 import { idOfKey, keyText } from "./key-text.ts";
-import { storeError, throwStoreError } from "./postgres-error.ts";
+import { storeError } from "./postgres-error.ts";
+import { query } from "./query.ts";
 
 /** The time in milliseconds after which a server that does not renew its leases loses them. */
 export const LEASE_MS = 3000;
@@ -71,13 +72,11 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     for (;;) {
       const term = await this.currentTerm();
       failpoint("devtool:postgres.lease.before");
-      const { rows } = await this.#pool
-        .query<{ fence: string | null; alive: boolean }>({
-          name: "acquire",
-          text: ACQUIRE,
-          values: [keyText(taskId), term.owner],
-        })
-        .catch(throwStoreError);
+      const { rows } = await query<{ fence: string | null; alive: boolean }>(this.#pool, {
+        name: "acquire",
+        text: ACQUIRE,
+        values: [keyText(taskId), term.owner],
+      });
       failpoint("devtool:postgres.lease.after");
       const { fence = null, alive = false } = rows[0] ?? {};
       if (fence !== null) return this.#lease(taskId, BigInt(fence), term);
@@ -87,10 +86,9 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
   }
 
   async orphaned(unreachable: readonly string[] = []): Promise<readonly string[]> {
-    const { rows } = await this.#pool
-      .query<{ id: string }>({
-        name: "orphaned",
-        text: `SELECT id FROM (
+    const { rows } = await query<{ id: string }>(this.#pool, {
+      name: "orphaned",
+      text: `SELECT id FROM (
           SELECT id FROM task WHERE owner IS NULL AND state = ANY ($1::smallint[])
           UNION ALL (
             SELECT id FROM task WHERE owner IS NOT NULL AND state <> ALL ($2::smallint[]) AND ${IS_ORPHANED}
@@ -101,9 +99,8 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
             WHERE owner IS NULL OR ${IS_ORPHANED}
           ) AS orphan
           WHERE NOT EXISTS (SELECT FROM label WHERE task_id = orphan.id AND workspace = ANY ($3::text[])) LIMIT 256`,
-        values: [[TaskState.SUBMITTED, TaskState.WORKING], TERMINAL, unreachable.map(keyText)],
-      })
-      .catch(throwStoreError);
+      values: [[TaskState.SUBMITTED, TaskState.WORKING], TERMINAL, unreachable.map(keyText)],
+    });
     return rows.map(({ id }) => idOfKey(id));
   }
 
@@ -126,28 +123,22 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
   }
 
   #lease(taskId: string, fence: bigint, { owner, lost }: LeaseTerm): TaskLease {
-    const release = async (): Promise<void> => {
-      if (lost.aborted) return;
-      await this.#pool
-        .query("UPDATE task SET owner = NULL WHERE id = $1 AND owner = $2 AND fence = $3", [
-          keyText(taskId),
-          owner,
-          fence,
-        ])
-        .catch(throwStoreError);
+    const values = [keyText(taskId), owner, fence];
+    return {
+      fence,
+      lost,
+      isCurrent: async () => {
+        if (lost.aborted) return false;
+        const text = "SELECT FROM task WHERE id = $1 AND owner = $2 AND fence = $3";
+        const { rowCount } = await query(this.#pool, { name: "is-current", text, values });
+        return rowCount === 1;
+      },
+      release: async () => {
+        if (lost.aborted) return;
+        const text = "UPDATE task SET owner = NULL WHERE id = $1 AND owner = $2 AND fence = $3";
+        await query(this.#pool, { text, values });
+      },
     };
-    const isCurrent = async (): Promise<boolean> => {
-      if (lost.aborted) return false;
-      const { rowCount } = await this.#pool
-        .query({
-          name: "is-current",
-          text: "SELECT FROM task WHERE id = $1 AND owner = $2 AND fence = $3",
-          values: [keyText(taskId), owner, fence],
-        })
-        .catch(throwStoreError);
-      return rowCount === 1;
-    };
-    return { fence, lost, isCurrent, release };
   }
 
   /** Returns the time in which this server holds leases now. Begins one when there is none, or the last one has ended. */

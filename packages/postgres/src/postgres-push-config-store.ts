@@ -10,7 +10,8 @@ import {
 } from "@devtool/server/store";
 import type { Pool, PoolClient } from "pg";
 import { idOfKey, keyText } from "./key-text.ts";
-import { storeError, throwStoreError } from "./postgres-error.ts";
+import { storeError } from "./postgres-error.ts";
+import { query } from "./query.ts";
 import { bounded, decodeStored } from "./stored-value.ts";
 
 /** The number of rows to read at a time. */
@@ -53,8 +54,9 @@ export class PostgresPushConfigStore implements PushConfigStore {
   }
 
   async put(subscription: PushSubscription): Promise<PushSubscription> {
-    const client = await this.#pool.connect().catch(throwStoreError);
+    let client: PoolClient | undefined;
     try {
+      client = await this.#pool.connect();
       await client.query("BEGIN");
       const stored = await putSubscription(client, subscription);
       failpoint("devtool:postgres.push-put.before");
@@ -62,37 +64,36 @@ export class PostgresPushConfigStore implements PushConfigStore {
       failpoint("devtool:postgres.push-put.after");
       return stored;
     } catch (reason) {
-      await client.query("ROLLBACK").catch(() => undefined);
+      await client?.query("ROLLBACK").catch(() => undefined);
       throw storeError(reason);
     } finally {
-      client.release();
+      client?.release();
     }
   }
 
   async get({ taskId, configId }: PushConfigKey): Promise<PushSubscription | undefined> {
-    const rows = await this.#query<SubscriptionRow>(
-      `SELECT ${COLUMNS} FROM push_config WHERE task_id = $1 AND config_id = $2`,
-      [keyText(taskId), keyText(configId)],
-    );
+    const { rows } = await query<SubscriptionRow>(this.#pool, {
+      text: `SELECT ${COLUMNS} FROM push_config WHERE task_id = $1 AND config_id = $2`,
+      values: [keyText(taskId), keyText(configId)],
+    });
     return rows[0] && decodeSubscription(rows[0]);
   }
 
   async list(taskId: string): Promise<readonly PushSubscription[]> {
-    const rows = await this.#query<SubscriptionRow>(
-      `SELECT ${COLUMNS} FROM push_config WHERE task_id = $1 ORDER BY id`,
-      [keyText(taskId)],
-    );
+    const { rows } = await query<SubscriptionRow>(this.#pool, {
+      text: `SELECT ${COLUMNS} FROM push_config WHERE task_id = $1 ORDER BY id`,
+      values: [keyText(taskId)],
+    });
     return rows.map(decodeSubscription);
   }
 
   async *activeTasks(): AsyncIterable<string> {
     let last = "";
     for (;;) {
-      const rows = await this.#query<{ task_id: string }>(
-        `SELECT DISTINCT task_id FROM push_config
-         WHERE active AND task_id > $1 ORDER BY task_id LIMIT $2`,
-        [last, PAGE],
-      );
+      const { rows } = await query<{ task_id: string }>(this.#pool, {
+        text: "SELECT DISTINCT task_id FROM push_config WHERE active AND task_id > $1 ORDER BY task_id LIMIT $2",
+        values: [last, PAGE],
+      });
       for (const { task_id } of rows) yield idOfKey(task_id);
       if (rows.length < PAGE) return;
       last = rows.at(-1)?.task_id ?? last;
@@ -108,10 +109,10 @@ export class PostgresPushConfigStore implements PushConfigStore {
 
   async delete({ taskId, configId }: PushConfigKey): Promise<void> {
     failpoint("devtool:postgres.push-delete.before");
-    await this.#query("DELETE FROM push_config WHERE task_id = $1 AND config_id = $2", [
-      keyText(taskId),
-      keyText(configId),
-    ]);
+    await query(this.#pool, {
+      text: "DELETE FROM push_config WHERE task_id = $1 AND config_id = $2",
+      values: [keyText(taskId), keyText(configId)],
+    });
     failpoint("devtool:postgres.push-delete.after");
   }
 
@@ -131,14 +132,15 @@ export class PostgresPushConfigStore implements PushConfigStore {
       const last = [...byConfig.values()];
       try {
         failpoint("devtool:postgres.push-save.before");
-        await this.#query(SAVE_PROGRESS, [
+        const values = [
           last.map(({ key }) => keyText(key.taskId)),
           last.map(({ key }) => keyText(key.configId)),
           last.map(({ progress }) => progress.endedReason === ""),
           last.map(({ progress }) => toBinary(PushProgressSchema, progress)),
           last.map(({ progress }) => progress.cursor),
           last.map(({ fence }) => fence),
-        ]);
+        ];
+        await query(this.#pool, { text: SAVE_PROGRESS, values });
         failpoint("devtool:postgres.push-save.after");
         for (const { committed } of saves) committed.resolve();
       } catch (reason) {
@@ -146,14 +148,6 @@ export class PostgresPushConfigStore implements PushConfigStore {
       }
     }
     this.#saving = undefined;
-  }
-
-  async #query<R extends Record<string, unknown>>(text: string, values: readonly unknown[]): Promise<readonly R[]> {
-    try {
-      return (await this.#pool.query<R>(text, [...values])).rows;
-    } catch (reason) {
-      throw storeError(reason);
-    }
   }
 }
 

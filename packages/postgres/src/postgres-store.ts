@@ -12,7 +12,7 @@ import {
   type TaskPage,
   type TaskQuery,
 } from "@devtool/server/store";
-import type { Pool, QueryConfig } from "pg";
+import type { Pool } from "pg";
 import { createAppend } from "./append-batch.ts";
 import { AppendQueue } from "./append-queue.ts";
 import { AuditLog } from "./audit-log.ts";
@@ -22,11 +22,12 @@ import { listStatement } from "./list-statement.ts";
 import { PostgresAgentSessions } from "./postgres-agent-sessions.ts";
 import { PostgresApprovals } from "./postgres-approvals.ts";
 import { PostgresChanges } from "./postgres-changes.ts";
-import { storeError, throwStoreError } from "./postgres-error.ts";
+import { storeError } from "./postgres-error.ts";
 import { PostgresInbox } from "./postgres-inbox.ts";
 import { PostgresKeyStorage } from "./postgres-key-storage.ts";
 import { PostgresLeases } from "./postgres-leases.ts";
 import { PostgresPushConfigStore } from "./postgres-push-config-store.ts";
+import { query } from "./query.ts";
 import { bounded } from "./stored-value.ts";
 
 /** The maximum number of rows to read at a time. */
@@ -84,7 +85,7 @@ export class PostgresStore implements ServerStore {
     const keys = new PostgresKeyStorage(pool);
     const approvals = new PostgresApprovals(pool);
     const forgetMessage = async (principal: string, messageId: string, recorded: TaskEvent): Promise<void> => {
-      await this.#query({
+      await query(this.#pool, {
         text: "DELETE FROM message WHERE principal = $1 AND message_id = $2 AND task_id = $3 AND sequence = $4",
         values: [keyText(principal), keyText(messageId), keyText(recorded.taskId), recorded.sequence],
       });
@@ -107,13 +108,18 @@ export class PostgresStore implements ServerStore {
   ): Promise<void> {
     if (this.#closed) throw closed();
     const append = createAppend(events, audit, fence, answer);
-    return append ? this.#appends.write(append) : this.#audit.put(audit).catch(throwStoreError);
+    if (append) return this.#appends.write(append);
+    try {
+      await this.#audit.put(audit);
+    } catch (reason) {
+      throw storeError(reason);
+    }
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
     let position = after;
     for (;;) {
-      const { rows } = await this.#query<{ data: unknown; found: number }>({
+      const { rows } = await query<{ data: unknown; found: number }>(this.#pool, {
         name: "read-events",
         text: READ_EVENTS,
         values: [keyText(taskId), position],
@@ -128,20 +134,21 @@ export class PostgresStore implements ServerStore {
     }
   }
 
-  async list(query: TaskQuery): Promise<TaskPage> {
-    const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
-    const { rows } = await this.#query<ListRow>(listStatement(query, after));
-    const tasks = rows.slice(0, query.limit).flatMap(({ data, title, workspace, agent }): ListedTask[] => {
+  async list(selection: TaskQuery): Promise<TaskPage> {
+    const { cursor, limit } = selection;
+    const after = cursor === undefined ? undefined : decodeCursor(cursor);
+    const { rows } = await query<ListRow>(this.#pool, listStatement(selection, after));
+    const tasks = rows.slice(0, limit).flatMap(({ data, title, workspace, agent }): ListedTask[] => {
       const last = decodeRow(data).at(-1);
       const label = { title: title ?? "", workspacePath: idOfKey(workspace ?? ""), agent: idOfKey(agent ?? "") };
       return last ? [{ last, ...label }] : [];
     });
     const last = tasks.at(-1)?.last;
-    return { tasks, cursor: rows.length > query.limit && last ? encodeCursor(positionOf(last)) : undefined };
+    return { tasks, cursor: rows.length > limit && last ? encodeCursor(positionOf(last)) : undefined };
   }
 
   async findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined> {
-    const { rows } = await this.#query<{ data: unknown }>({
+    const { rows } = await query<{ data: unknown }>(this.#pool, {
       name: "find-latest",
       text: `SELECT ${bounded("event.data")} AS data FROM context JOIN task ON task.id = context.task_id
         JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
@@ -152,7 +159,7 @@ export class PostgresStore implements ServerStore {
   }
 
   async findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined> {
-    const { rows } = await this.#query<{ data: unknown; sequence: string }>({
+    const { rows } = await query<{ data: unknown; sequence: string }>(this.#pool, {
       name: "find-message",
       text: `SELECT ${bounded("event.data")} AS data, message.sequence FROM message
         JOIN event ON event.task_id = message.task_id AND event.sequence >= message.sequence
@@ -174,7 +181,7 @@ export class PostgresStore implements ServerStore {
   async assertWritable(): Promise<void> {
     if (this.#closed) throw closed();
     // Locks no row and changes none, but is refused where nothing can be written.
-    await this.#query({ text: "UPDATE layout SET version = version WHERE false", values: [] });
+    await query(this.#pool, { text: "UPDATE layout SET version = version WHERE false", values: [] });
   }
 
   /** Commits the queued appends and ends the connections. */
@@ -190,14 +197,6 @@ export class PostgresStore implements ServerStore {
     await this.shared.changes[Symbol.asyncDispose]();
     await this.#urgent.end();
     await this.#pool.end();
-  }
-
-  async #query<R extends Record<string, unknown>>(query: QueryConfig): Promise<{ readonly rows: readonly R[] }> {
-    try {
-      return await this.#pool.query<R>(query);
-    } catch (reason) {
-      throw storeError(reason);
-    }
   }
 }
 
