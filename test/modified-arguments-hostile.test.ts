@@ -42,6 +42,11 @@ const DIALECTS: Readonly<Record<string, (answer: Answering) => { path: string; v
     version: "1.0",
     body: `{"message":{"role":"ROLE_USER","messageId":"${crypto.randomUUID()}","taskId":"${taskId}","parts":[{"data":{"tool_call_id":"${toolCallId}","selected_option_id":"modify_arguments"},"mediaType":"application/json","metadata":{${digestOf(digest)}"${MODIFIED_ARGUMENTS_URI}":${args}}}]}}`,
   }),
+  "Gemini CLI's dialect": ({ taskId, toolCallId, args, digest }) => ({
+    path: "/",
+    version: "0.3",
+    body: `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","role":"user","messageId":"${crypto.randomUUID()}","taskId":"${taskId}","parts":[{"kind":"data","data":{"callId":"${toolCallId}","outcome":"modify_arguments"},"metadata":{${digestOf(digest)}"${MODIFIED_ARGUMENTS_URI}":${args}}}]}}}`,
+  }),
   Connect: ({ taskId, toolCallId, args, digest }) => ({
     path: "/devtool.v1alpha.TaskService/SendMessage",
     version: "",
