@@ -58,6 +58,9 @@ describe.skipIf(bin === undefined)(`a row that somebody else wrote into the data
       await expect(read(other, lost)).rejects.toThrow("restore the store from a backup");
       for (const replica of [one, other]) {
         expect((await read(replica, kept)).task?.state).toBe(TaskState.COMPLETED);
+        const { tasks } = await replica.client.tasks.listTasks({});
+        const cases = new Map(tasks.map(({ id, lastEvent }) => [id, lastEvent?.payload.case]));
+        expect([cases.get(lost), cases.get(kept)]).toEqual(["notice", "stateChange"]);
         const begun = await replica.client.tasks.sendMessage({ message: textMessage(crypto.randomUUID(), "more") });
         expect(begun.task?.state).toBe(TaskState.COMPLETED);
       }

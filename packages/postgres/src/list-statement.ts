@@ -32,11 +32,12 @@ export function listStatement(query: TaskQuery, after: ListPosition | undefined)
   const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
   return {
     // Selects the tasks before it joins their events. Otherwise the events of all matching tasks would be read.
-    text: `SELECT ${bounded("event.data")} AS data, ${bounded("task.title")} AS title,
-        ${bounded("task.workspace")} AS workspace, ${bounded("task.agent")} AS agent FROM
-        (SELECT id, sequence, time_ms, title, workspace, agent FROM task LEFT JOIN label ON label.task_id = id
+    text: `SELECT ${bounded("event.data")} AS data, task.id, task.context_id, task.state, task.time_ms, task.sequence,
+        ${bounded("task.title")} AS title, ${bounded("task.workspace")} AS workspace, ${bounded("task.agent")} AS agent FROM
+        (SELECT id, context_id, state, sequence, time_ms, title, workspace, agent
+          FROM task LEFT JOIN label ON label.task_id = id
           ${where} ORDER BY time_ms DESC, id DESC LIMIT $${values.push(query.limit + 1)}) AS task
-      JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
+      LEFT JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
       ORDER BY task.time_ms DESC, task.id DESC`,
     values,
   };

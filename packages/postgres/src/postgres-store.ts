@@ -7,6 +7,7 @@ import {
   encodeCursor,
   type InboxAnswer,
   type ListedTask,
+  lastEventOf,
   positionOf,
   type ServerStore,
   type TaskPage,
@@ -47,7 +48,17 @@ const READ_EVENTS = `
   ) AS sized WHERE bytes_before < ${PAGE_BYTES} ORDER BY sequence`;
 
 /** A row of a list. A task without a label has null in its columns. */
-type ListRow = { data: unknown; title: string | null; workspace: string | null; agent: string | null };
+type ListRow = {
+  data: unknown;
+  id: string;
+  context_id: string;
+  state: number;
+  time_ms: string;
+  sequence: string;
+  title: string | null;
+  workspace: string | null;
+  agent: string | null;
+};
 
 /** Keeps all logs in a schema of PostgreSQL, which several servers share. */
 export class PostgresStore implements ServerStore {
@@ -138,10 +149,16 @@ export class PostgresStore implements ServerStore {
     const { cursor, limit } = selection;
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
     const { rows } = await query<ListRow>(this.#pool, listStatement(selection, after));
-    const tasks = rows.slice(0, limit).flatMap(({ data, title, workspace, agent }): ListedTask[] => {
-      const last = decodeRow(data).at(-1);
-      const label = { title: title ?? "", workspacePath: idOfKey(workspace ?? ""), agent: idOfKey(agent ?? "") };
-      return last ? [{ last, ...label }] : [];
+    const tasks = rows.slice(0, limit).map((row): ListedTask => {
+      const last = lastEventOf(row.data, {
+        taskId: idOfKey(row.id),
+        contextId: idOfKey(row.context_id),
+        state: row.state,
+        timeMs: Number(row.time_ms),
+        sequence: BigInt(row.sequence),
+      });
+      const { title, workspace, agent } = row;
+      return { last, title: title ?? "", workspacePath: idOfKey(workspace ?? ""), agent: idOfKey(agent ?? "") };
     });
     const last = tasks.at(-1)?.last;
     return { tasks, cursor: rows.length > limit && last ? encodeCursor(positionOf(last)) : undefined };

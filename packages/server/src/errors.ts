@@ -82,6 +82,11 @@ export function devtoolErrorOf(value: unknown): DevtoolError | undefined {
     : undefined;
 }
 
+/** Whether a caught value says that stored data is damaged. */
+export function isDataLoss(reason: unknown): boolean {
+  return reason instanceof DevtoolError && reason.code === Code.DataLoss;
+}
+
 /**
  * Creates the error for an invalid field of a request, with `Code.InvalidArgument`.
  *

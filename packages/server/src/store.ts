@@ -6,7 +6,7 @@ export type { AgentSessionKey, AgentSessions, SessionTurn } from "./store/agent-
 export type { ApprovalStorage, StoredApprovals } from "./store/approval-storage.ts";
 export { assertConsecutive, assertFollows } from "./store/assert-follows.ts";
 export { chainRecord, decodeAuditRow } from "./store/audit-chain.ts";
-export { decodeRow, type EventRow, encodeRows } from "./store/event-row.ts";
+export { decodeRow, type EventRow, encodeRows, lastEventOf } from "./store/event-row.ts";
 export type { KeyStorage, StoredKeys } from "./store/key-storage.ts";
 export { labelInRow } from "./store/layout.ts";
 export { decodeCursor, encodeCursor, type ListPosition, positionOf } from "./store/list-position.ts";

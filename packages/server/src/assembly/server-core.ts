@@ -107,7 +107,7 @@ export async function openCore(
         approvals: opened.shared?.approvals,
       }),
     );
-    await registry.recover();
+    await registry.recover(onError);
     if (shared) inbox = joinFleet(shared, { registry, notifications, clock, onError }, closing.signal);
   } catch (reason) {
     await dispose();

@@ -9,7 +9,7 @@ import {
   type ToolCallConfirmation,
   WireError,
 } from "@devtool/schema";
-import { invalid, quoted } from "../errors.ts";
+import { invalid, isDataLoss, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { HeldSession } from "../task/held-session.ts";
 import { readTask } from "../task/read-task.ts";
@@ -45,7 +45,7 @@ export async function findAsking(
   const matching: string[] = [];
   for await (const taskId of waitingTasks(store, place)) {
     // Reads logs without opening sessions: with many tasks, opening one could close another that was found before.
-    const task = await readTask(store, taskId);
+    const task = await readTask(store, taskId).catch(skipDamaged);
     const asksAll = answers.every(({ toolCallId }) => {
       const call = task && findToolCall(task, toolCallId);
       return call !== undefined && isAwaitingApproval(call);
@@ -63,6 +63,11 @@ export async function findAsking(
   }
   const problem = `is missing, and several tasks ask about tool call ${ids}${where}`;
   throw invalid("task_id", "", problem, `name one of ${matching.join(", ")}`);
+}
+
+/** Returns undefined for a task whose log is damaged, which can ask nothing. Throws any other error. */
+function skipDamaged(reason: unknown): undefined {
+  if (!isDataLoss(reason)) throw reason;
 }
 
 /** Yields the ids of the tasks that wait for their user, the last changed first, up to `MAX_SEARCHED` plus a page. */

@@ -1,5 +1,6 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { EventRowSchema, type TaskEvent } from "@devtool/schema";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { EventRowSchema, type TaskEvent, TaskEventSchema, type TaskState } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 
 /** Encodes events as one row. */
@@ -37,6 +38,33 @@ export function decodeRow(data: unknown): TaskEvent[] {
   } catch (reason) {
     throw dataLoss(reason);
   }
+}
+
+/** The columns that a store keeps of the last event of a task. */
+export interface LastColumns {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly state: TaskState;
+  /** The time of the event in milliseconds since 1970. */
+  readonly timeMs: number;
+  readonly sequence: bigint;
+}
+
+/**
+ * Decodes the last event of a task from its row. For a row that is damaged or missing, returns an event from the columns,
+ * with a notice that says so: one damaged task must not make a list of others fail.
+ */
+export function lastEventOf(data: unknown, columns: LastColumns): TaskEvent {
+  const { taskId, contextId, state, timeMs, sequence } = columns;
+  try {
+    const last = decodeRow(data).at(-1);
+    if (last?.taskId === taskId && last.sequence === sequence) return last;
+  } catch {
+    // The notice says it.
+  }
+  const text = "the log of the task is damaged: restore the store from a backup";
+  const payload = { case: "notice", value: { text } } as const;
+  return create(TaskEventSchema, { taskId, contextId, state, sequence, time: timestampFromMs(timeMs), payload });
 }
 
 function dataLoss(cause: unknown): DevtoolError {

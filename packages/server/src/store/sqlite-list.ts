@@ -23,10 +23,11 @@ export function readList(database: DatabaseSync, query: TaskQuery): Record<strin
   return database
     .prepare(
       // Selects the tasks before it joins their events. Otherwise the events of all matching tasks would be read.
-      `SELECT event.data, task.title, task.workspace, task.agent FROM
-         (SELECT task.id, sequence, time_ms, title, workspace, agent FROM task LEFT JOIN label ON label.task_id = task.id
+      `SELECT event.data, task.* FROM
+         (SELECT task.id, context_id, state, sequence, time_ms, title, workspace, agent
+          FROM task LEFT JOIN label ON label.task_id = task.id
           ${filters.where} ORDER BY time_ms DESC, task.id DESC LIMIT ?) AS task
-       JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
+       LEFT JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
        ORDER BY task.time_ms DESC, task.id DESC`,
     )
     .all(...filters.values, limit + 1);

@@ -6,7 +6,7 @@ import { failpoint } from "../failpoint.ts";
 import { assertFollows } from "./assert-follows.ts";
 import { assertWritable } from "./assert-writable.ts";
 import { chainRecord, decodeAuditRow } from "./audit-chain.ts";
-import { decodeRow, type EventRow, encodeRows } from "./event-row.ts";
+import { decodeRow, type EventRow, encodeRows, lastEventOf } from "./event-row.ts";
 import { encodeCursor, positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
 import { openDatabase, storeError } from "./sqlite-database.ts";
@@ -112,10 +112,16 @@ export class SqliteTaskStore implements ServerStore {
 
   async list(query: TaskQuery): Promise<TaskPage> {
     const rows = readList(this.#database, query);
-    const tasks = rows.slice(0, query.limit).flatMap(({ data, title, workspace, agent }): ListedTask[] => {
-      const last = decodeRow(data).at(-1);
-      const label = { title: textOf(title), workspacePath: textOf(workspace), agent: textOf(agent) };
-      return last ? [{ last, ...label }] : [];
+    const tasks = rows.slice(0, query.limit).map((row): ListedTask => {
+      const last = lastEventOf(row.data, {
+        taskId: textOf(row.id),
+        contextId: textOf(row.context_id),
+        state: Number(row.state),
+        timeMs: Number(row.time_ms),
+        sequence: BigInt(Number(row.sequence)),
+      });
+      const { title, workspace, agent } = row;
+      return { last, title: textOf(title), workspacePath: textOf(workspace), agent: textOf(agent) };
     });
     const last = tasks.at(-1)?.last;
     return { tasks, cursor: rows.length > query.limit && last ? encodeCursor(positionOf(last)) : undefined };

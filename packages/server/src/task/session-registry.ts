@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type ApprovalMode, type Message, type Task, type TaskCreated, TaskSchema, TaskState } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
-import { Code, DevtoolError } from "../errors.ts";
+import { Code, DevtoolError, isDataLoss, quoted } from "../errors.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
@@ -139,11 +139,21 @@ export class SessionRegistry implements AsyncDisposable {
     return held?.hold();
   }
 
-  /** Opens the tasks that a stop of the server interrupted, so that each continues. Must be called before the first request. */
-  async recover(): Promise<void> {
+  /**
+   * Opens the tasks that a stop of the server interrupted, so that each continues. Must be called before the first request.
+   *
+   * @param onDamaged called with the error of each task whose log is damaged, which stays as it is
+   */
+  async recover(onDamaged: (reason: DevtoolError) => void): Promise<void> {
     for (const state of [TaskState.SUBMITTED, TaskState.WORKING]) {
       for (const taskId of await this.#listTasks(state)) {
-        using _opened = await this.own(taskId);
+        try {
+          using _opened = await this.own(taskId);
+        } catch (cause) {
+          if (!isDataLoss(cause)) throw cause;
+          const problem = `task ${quoted(taskId)} does not continue: its log is damaged`;
+          onDamaged(new DevtoolError(problem, Code.DataLoss, { remedy: "restore the store from a backup", cause }));
+        }
       }
     }
   }

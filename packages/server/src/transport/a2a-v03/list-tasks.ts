@@ -1,9 +1,9 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
-import { emptyTask, ListTasksRequestSchema, ListTasksResponseSchema, TaskState } from "@devtool/schema";
+import { ListTasksRequestSchema, ListTasksResponseSchema } from "@devtool/schema";
 import { encodeTask, type TaskListQuery } from "@devtool/schema/a2a-v03";
-import { defined } from "@devtool/schema/json";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-import { findTask, type MethodCall } from "../a2a/method.ts";
+import { listedTask, summaryTask } from "../a2a/listed-task.ts";
+import type { MethodCall } from "../a2a/method.ts";
 import { enterView } from "./call.ts";
 
 /**
@@ -18,13 +18,11 @@ export async function listTasks(handler: RequestHandler, query: TaskListQuery, c
   const listed = await handler.tasks.listTasks(create(ListTasksRequestSchema, query), call.context);
   const page = create(ListTasksResponseSchema, listed);
   const tasks: JsonValue[] = [];
-  for (const { id, contextId, lastEvent } of page.tasks) {
+  for (const summary of page.tasks) {
     if (historyLength === 0 && !includeArtifacts) {
-      const state = lastEvent?.state ?? TaskState.UNSPECIFIED;
-      const task = { ...emptyTask(), ...defined({ id, contextId, state, updateTime: lastEvent?.time }) };
-      tasks.push(encodeTask(task, { view: "plain", historyLength: 0 }));
+      tasks.push(encodeTask(summaryTask(summary), { view: "plain", historyLength: 0 }));
     } else {
-      const task = await findTask(handler, call, id);
+      const task = await listedTask(handler, call, summary);
       const view = enterView(call, task);
       tasks.push(encodeTask(includeArtifacts ? task : { ...task, artifacts: [] }, { view, historyLength }));
     }

@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
-  emptyTask,
   ListTasksRequestSchema as OwnRequestSchema,
   ListTasksResponseSchema as OwnResponseSchema,
   type TaskSummary,
@@ -14,10 +13,9 @@ import {
   stateFromA2a,
   taskToA2a,
 } from "@devtool/schema/a2a-v1";
-import { defined } from "@devtool/schema/json";
 import { invalid } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-import { findTask } from "../a2a/method.ts";
+import { listedTask, summaryTask } from "../a2a/listed-task.ts";
 import type { Call } from "./call.ts";
 import { taskFor } from "./messages.ts";
 import { assertHistoryLength } from "./sending.ts";
@@ -40,13 +38,10 @@ export async function listTasks(
   const { summaries, nextPageToken } = await readPage(handler, { ...request, pageSize }, call);
   const isFull = historyLength > 0 || includeArtifacts;
   const tasks = await Promise.all(
-    summaries.map(async ({ id, contextId, lastEvent }): Promise<A2aTask> => {
-      if (isFull) {
-        const task = taskFor(call, await findTask(handler, call, id), historyLength);
-        return includeArtifacts ? task : { ...task, artifacts: [] };
-      }
-      const summary = defined({ id, contextId, state: lastEvent?.state, updateTime: lastEvent?.time });
-      return taskToA2a({ ...emptyTask(), ...summary }, { view: "plain", historyLength: 0 });
+    summaries.map(async (summary): Promise<A2aTask> => {
+      if (!isFull) return taskToA2a(summaryTask(summary), { view: "plain", historyLength: 0 });
+      const task = taskFor(call, await listedTask(handler, call, summary), historyLength);
+      return includeArtifacts ? task : { ...task, artifacts: [] };
     }),
   );
   const isWhole = request.pageToken === "" && nextPageToken === "";
