@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { AuditRecordSchema, TaskEventSchema } from "@devtool/schema";
+import { AuditRecordSchema, MessageSchema, TaskCreatedSchema, TaskEventSchema } from "@devtool/schema";
 import { Code, verifyAudit } from "@devtool/server";
 import { created, eventsOf, testPushConfigStore, testTaskStore, text } from "@devtool/server/testing/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -52,6 +52,27 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     await other.append([text("t1", 2n)]);
     expect((await one.findMessage("me", "m"))?.taskId).toBe("t1");
     await expect(one.append([text("t1", 2n)])).rejects.toMatchObject({ code: Code.Aborted });
+  });
+
+  it("creates one of two tasks with the same id, and takes the message of the other as one that is not recorded", async () => {
+    const schema = nextSchema();
+    await using one = await open(schema);
+    await using other = await open(schema);
+    const begin = async (store: PostgresStore, messageId: string): Promise<number> => {
+      const value = create(TaskCreatedSchema, { principal: "me", message: { messageId } });
+      const event = create(TaskEventSchema, { ...created("t1"), payload: { case: "created", value } });
+      const { fence } = await store.shared.leases.create("t1");
+      return store.append([event], [], fence).then(() => 1, expectAborted);
+    };
+    const wins = await Promise.all([begin(one, "m0"), begin(other, "m1")]);
+    expect(wins.toSorted()).toEqual([0, 1]);
+    const [won, lost] = wins[0] === 1 ? ["m0", "m1"] : ["m1", "m0"];
+    expect((await one.findMessage("me", won))?.sequence).toBe(1n);
+    expect(await one.findMessage("me", lost)).toBeUndefined();
+    const value = create(MessageSchema, { messageId: lost });
+    const later = create(TaskEventSchema, { ...text("t1", 2n), payload: { case: "message", value } });
+    await one.append([later], [], 1n);
+    expect((await other.findMessage("me", lost))?.sequence).toBe(2n);
   });
 
   it("lets one of two servers win each sequence, of tasks in the same contexts", async () => {

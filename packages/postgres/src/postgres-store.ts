@@ -8,6 +8,7 @@ import {
   type InboxAnswer,
   type ListedTask,
   lastEventOf,
+  messageIdOf,
   positionOf,
   type ServerStore,
   type TaskPage,
@@ -184,7 +185,9 @@ export class PostgresStore implements ServerStore {
       values: [keyText(principal), keyText(messageId)],
     });
     const [row] = rows;
-    return row && decodeRow(row.data).find(({ sequence }) => sequence === BigInt(row.sequence));
+    const event = row && decodeRow(row.data).find(({ sequence }) => sequence === BigInt(row.sequence));
+    // The message of a task that was refused for its id stays claimed for the task of another server under that id.
+    return event && messageIdOf(event) === messageId ? event : undefined;
   }
 
   async *readAudit(after: bigint): AsyncIterable<AuditRecord> {

@@ -11,6 +11,7 @@ import { createA2aV1 } from "../transport/a2a-v1/routes.ts";
 import { agentCard, type CardOptions } from "../transport/a2a-v03/card.ts";
 import { a2aV03Routes } from "../transport/a2a-v03/routes.ts";
 import { agUiRoutes } from "../transport/ag-ui/routes.ts";
+import { ThreadTurns } from "../transport/ag-ui/thread-turns.ts";
 import { connectRoutes } from "../transport/connect/routes.ts";
 import { GeminiCliTasks } from "../transport/gemini-cli/gemini-cli-tasks.ts";
 import { geminiCliRoutes } from "../transport/gemini-cli/routes.ts";
@@ -66,6 +67,7 @@ export function dialectRoutes(options: DialectOptions): Route[] {
 
   // Gemini CLI's dialect is served at the server's own URL only, which is that of the default agent.
   const geminiCli = new GeminiCliTasks(nextId);
+  const turns = new ThreadTurns();
   const { outputModes } = about;
   const ofDefaultAgent = a2aV03Routes({
     ...shared,
@@ -77,13 +79,13 @@ export function dialectRoutes(options: DialectOptions): Route[] {
   const ofNamedAgents = [...agents].flatMap(([agent, own]) => {
     const prefix = agentPath(agent);
     const a2aV03 = a2aV03Routes({ ...shared, ...own, agent, baseUrl: `${baseUrl}${prefix}` });
-    return routesBelow(prefix, [...a2aV03, ...agUiRoutes({ ...shared, agent })]);
+    return routesBelow(prefix, [...a2aV03, ...agUiRoutes({ ...shared, turns, agent })]);
   });
   return [
     ...ofNamedAgents,
     ...ofDefaultAgent,
     ...geminiCliRoutes({ ...shared, geminiCli }),
-    ...agUiRoutes(shared),
+    ...agUiRoutes({ ...shared, turns }),
     ...a2aV1.routes,
     ...connectRoutes({
       ...shared,

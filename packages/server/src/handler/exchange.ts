@@ -61,6 +61,8 @@ export interface ExchangeOptions extends SessionOptions {
 
 /** The conversation of a new task, as its request names it. */
 export interface TaskOrigin {
+  /** The id of the task. Default: a random one. */
+  readonly taskId?: string;
   /** The conversation; empty for a new one. */
   readonly contextId: string;
   readonly settings: Settings;
@@ -99,13 +101,15 @@ export class Exchanges {
    *
    * Throws a `DevtoolError` when the message is invalid, when its task cannot take it, or when its id
    * was used for another message.
+   *
+   * @param newTaskId the id of the task if the message creates one; empty for a random one
    */
-  async begin(request: SendMessageRequest, principal: string): Promise<Exchange> {
+  async begin(request: SendMessageRequest, principal: string, newTaskId = ""): Promise<Exchange> {
     const message = withExchangeSettings(validMessage(request.message, this.#options.maxParts), request);
     assertLabel("message_settings.client_label", request.messageSettings?.clientLabel ?? "");
     const key = JSON.stringify([principal, message.messageId]);
     const earlier = this.#starting.get(key)?.catch(() => undefined) ?? Promise.resolve();
-    const starting = earlier.then(() => this.#beginOnce(request, message, principal));
+    const starting = earlier.then(() => this.#beginOnce(request, message, principal, newTaskId));
     this.#starting.set(key, starting);
     return starting.finally(() => {
       if (this.#starting.get(key) === starting) this.#starting.delete(key);
@@ -135,11 +139,16 @@ export class Exchanges {
     });
   }
 
-  async #beginOnce(request: SendMessageRequest, message: Message, principal: string): Promise<Exchange> {
+  async #beginOnce(
+    request: SendMessageRequest,
+    message: Message,
+    principal: string,
+    newTaskId: string,
+  ): Promise<Exchange> {
     const retry = await this.#findRetry(request, message, principal);
     if (retry) return retry;
     try {
-      return await this.#start(request, message, principal);
+      return await this.#start(request, message, principal, newTaskId);
     } catch (reason) {
       // Another server may have recorded a copy of the message meanwhile, and this one was refused for that.
       const copy = this.#options.messages.isShared && (await this.#findRetry(request, message, principal));
@@ -149,11 +158,12 @@ export class Exchanges {
   }
 
   /** Sends a new message to its task, or creates a task for it. An answer never creates a task (TOOL-5). */
-  async #start(request: SendMessageRequest, message: Message, principal: string): Promise<Exchange> {
+  async #start(request: SendMessageRequest, message: Message, principal: string, newTaskId: string): Promise<Exchange> {
     const { taskId, contextId, activateExtension, messageSettings } = request;
     const answers = confirmationsOf(message);
     if (taskId === "" && answers.length === 0) {
-      return this.#create({ message }, { contextId, settings: request, activateExtension }, principal);
+      const origin = { taskId: newTaskId, contextId, settings: request, activateExtension };
+      return this.#create({ message }, origin, principal);
     }
     using held =
       taskId === ""
@@ -192,7 +202,7 @@ export class Exchanges {
       agentSessionId: session?.agentSessionId ?? "",
       approvalMode: session && changedApprovalMode(origin.settings, session.settings, conversation, this.#options),
     };
-    return { held: await registry.create(nextId(), place, created), after: 0n };
+    return { held: await registry.create(origin.taskId || nextId(), place, created), after: 0n };
   }
 
   async #findSession(contextId: string, principal: string): Promise<Session | undefined> {

@@ -38,3 +38,10 @@ export interface RequestHandler {
 
 /** The context key of the principal of a call. A call without it is refused with `Code.Unauthenticated`. */
 export const principalKey: ContextKey<string> = createContextKey("", { description: "principal" });
+
+/**
+ * The context key of the id that the task of a message gets if the message creates one. Empty for a random id.
+ *
+ * Of several messages with the same id, one creates a task, and the store refuses the others, also those of other servers.
+ */
+export const newTaskIdKey: ContextKey<string> = createContextKey("", { description: "id of a new task" });

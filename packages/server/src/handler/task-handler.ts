@@ -28,6 +28,7 @@ import type { Exchange, Exchanges } from "./exchange.ts";
 import { hideSecretsInEvent, hideSecretsInTask } from "./hide-secrets.ts";
 import { assertLabel, readTitle } from "./name-limit.ts";
 import { pushNotSupported } from "./push-handler.ts";
+import { newTaskIdKey } from "./request-handler.ts";
 import type { StreamLimit } from "./stream-limit.ts";
 import { filterOf, pageSizeOf, summaryOf, watchTasks } from "./watch-tasks.ts";
 
@@ -108,10 +109,11 @@ async function beginExchange(
 ): Promise<Exchange> {
   const request = withAddressedAgent(message, context);
   const principal = principalOf(context);
-  if (!request.pushConfig) return exchanges.begin(request, principal);
+  const newTaskId = context.values.get(newTaskIdKey);
+  if (!request.pushConfig) return exchanges.begin(request, principal, newTaskId);
   if (!registrar) throw pushNotSupported();
   const config = await registrar.check(request.pushConfig, "push_config", context.signal);
-  const exchange = await exchanges.begin(request, principal);
+  const exchange = await exchanges.begin(request, principal, newTaskId);
   using held = exchange.held;
   await registrar.put(config, { taskId: held.session.task.id, principal, after: exchange.after });
   return { ...exchange, held: held.hold() };

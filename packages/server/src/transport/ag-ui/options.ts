@@ -1,5 +1,6 @@
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { Heartbeats } from "../http/heartbeats.ts";
+import type { ThreadTurns } from "./thread-turns.ts";
 
 /** Dependencies of the routes of AG-UI. */
 export interface AgUiRoutesOptions {
@@ -7,6 +8,9 @@ export interface AgUiRoutesOptions {
 
   /** The agent that the routes belong to. Default: the one that a thread has, or that a run names. */
   readonly agent?: string | undefined;
+
+  /** The turns in the threads of all such routes of a server. */
+  readonly turns: ThreadTurns;
 
   /** Maximum size of a request body in bytes. */
   readonly maxRequestBytes: number;

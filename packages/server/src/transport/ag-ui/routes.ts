@@ -11,12 +11,10 @@ import { type HttpRequest, headerOf, type Route } from "../http/route.ts";
 import { errorEvent, NotAcceptable, sendRefusal } from "./errors.ts";
 import type { AgUiRoutesOptions } from "./options.ts";
 import { runFrames } from "./run.ts";
-import { ThreadTurns } from "./thread-turns.ts";
 
 /** The route of AG-UI: `POST /ag-ui` starts a run, and answers with its events as server-sent events. */
 export function agUiRoutes(options: AgUiRoutesOptions): Route[] {
   const { agent = "", maxRequestBytes, shutdown, onError } = options;
-  const turns = new ThreadTurns();
   return [
     {
       name: "POST /ag-ui",
@@ -31,7 +29,7 @@ export function agUiRoutes(options: AgUiRoutesOptions): Route[] {
           const values = contextValuesOf(request).set(agentKey, agent);
           const call = { method: TaskService.method.subscribeTask, protocolName: "ag-ui", signal: gone.signal, values };
           const context = new RequestContext(request, call);
-          await streamFrames(response, runFrames({ ...options, context, input, turns }), () => ({}), {
+          await streamFrames(response, runFrames({ ...options, context, input }), () => ({}), {
             endpoint: options,
             wrap: (result) => result,
             error: (reason) => JSON.stringify(errorEvent(reason, onError)),

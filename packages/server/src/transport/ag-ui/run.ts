@@ -23,12 +23,12 @@ import {
 } from "@devtool/schema/ag-ui";
 import { invalid } from "../../errors.ts";
 import { principalOf } from "../../handler/caller.ts";
+import { newTaskIdKey } from "../../handler/request-handler.ts";
 import type { Frame } from "../http/answer.ts";
 import { errorEvent } from "./errors.ts";
 import type { AgUiRoutesOptions } from "./options.ts";
 import { readSaying, type Saying } from "./saying.ts";
-import { earlierTasks, findThread } from "./thread.ts";
-import type { ThreadTurns } from "./thread-turns.ts";
+import { earlierTasks, findThread, firstTaskId } from "./thread.ts";
 
 /** A run, and what carries it out. */
 export interface RequestedRun extends AgUiRoutesOptions {
@@ -36,9 +36,6 @@ export interface RequestedRun extends AgUiRoutesOptions {
 
   /** The context of all calls that the run makes, so that they count as one stream. */
   readonly context: HandlerContext;
-
-  /** The turns of all runs at these routes. */
-  readonly turns: ThreadTurns;
 }
 
 /**
@@ -74,9 +71,25 @@ interface Said {
 }
 
 /** Says to the thread what the run has to say. */
-async function say({ input, handler, context, turns }: RequestedRun): Promise<Said> {
-  using _turn = await turns.acquire(principalOf(context), input.threadId, context.signal);
+async function say(run: RequestedRun): Promise<Said> {
+  const { input, handler, context, turns } = run;
+  const principal = principalOf(context);
+  using _turn = await turns.acquire(principal, input.threadId, context.signal);
   const before = await findThread(handler, input.threadId, context);
+  if (before.id !== "") return sayAfter(run, before);
+  context.values.set(newTaskIdKey, firstTaskId(principal, input.threadId));
+  try {
+    return await sayAfter(run, before);
+  } catch (reason) {
+    // Another server may have begun the thread meanwhile, and the task of this one was refused for that.
+    const begun = await findThread(handler, input.threadId, context);
+    if (begun.id === "") throw reason;
+    context.values.set(newTaskIdKey, "");
+    return sayAfter(run, begun);
+  }
+}
+
+async function sayAfter({ input, handler, context }: RequestedRun, before: Task): Promise<Said> {
   const saying = readSaying(input, readForwardedProps(input), before);
   switch (saying.case) {
     case "send": {

@@ -1,7 +1,8 @@
 import { Semaphore } from "../../stream/semaphore.ts";
 
 /**
- * Lets one run at a time say something to a thread. Two runs that find no task in it at the same moment would begin one each.
+ * Lets one run at a time say something to a thread. Two runs that find no task in it at the same moment would each begin the
+ * same one, and a server opens a task once. The store does that for the runs of other servers.
  */
 export class ThreadTurns {
   readonly #turns = new Map<string, Semaphore>();

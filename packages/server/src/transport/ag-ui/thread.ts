@@ -1,8 +1,17 @@
+import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
 import { emptyTask, GetTaskRequestSchema, ListTasksRequestSchema, type Task, TaskSchema } from "@devtool/schema";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+
+/** Returns the id of the first task of a thread of a principal: the same at each server, so that a store has one such task. */
+export function firstTaskId(principal: string, threadId: string): string {
+  return createHash("sha256")
+    .update(JSON.stringify([principal, threadId]))
+    .digest("hex")
+    .slice(0, 32);
+}
 
 /** Returns the task of the caller that changed last in a thread; an empty one for a thread without tasks. */
 export async function findThread(handler: RequestHandler, threadId: string, context: HandlerContext): Promise<Task> {
