@@ -4,28 +4,36 @@ export interface WireErrorOptions extends ErrorOptions {
   readonly sentence?: string | undefined;
 }
 
+/** Maximum length of the path of a field in an error, in characters. The names in it may be the peer's. */
+const MAX_PATH_LENGTH = 200;
+
 /** Invalid input from a peer. Decoders throw no other errors. Its message may be sent to the peer. */
 export class WireError extends Error {
   override readonly name = "WireError";
 
+  /** Path of the field, in the terms of the peer, truncated to 200 characters. Empty for the whole document. */
+  readonly field: string;
+
   constructor(
-    /** Path of the field, in the terms of the peer. Empty for the whole document. */
-    readonly field: string,
+    field: string,
     /** The invalid value, truncated to 80 characters. Empty if it is missing. */
     readonly value: string,
     /** What is wrong, and the remedy. */
     problem: string,
     { sentence, ...options }: WireErrorOptions = {},
   ) {
-    const subject = field === "" ? "" : `${field}${value === "" ? "" : ` ${JSON.stringify(value)}`} `;
+    const path = shorten(field, MAX_PATH_LENGTH);
+    const subject = path === "" ? "" : `${path}${value === "" ? "" : ` ${JSON.stringify(value)}`} `;
     super(sentence ?? `${subject}${problem}`, options);
+    this.field = path;
   }
 }
 
 /** Creates the error for a field with a value of the wrong type. */
 export function mistyped(field: string, value: unknown, wanted: string, cause?: unknown): WireError {
   const quoted = shorten(JSON.stringify(value) ?? "nothing");
-  const sentence = field === "" ? `expected ${wanted}, got ${quoted}` : `${field} must be ${wanted}, got ${quoted}`;
+  const path = shorten(field, MAX_PATH_LENGTH);
+  const sentence = path === "" ? `expected ${wanted}, got ${quoted}` : `${path} must be ${wanted}, got ${quoted}`;
   return new WireError(field, quote(value), "", { sentence, cause });
 }
 
@@ -34,7 +42,7 @@ export function quote(value: unknown): string {
   return shorten(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 }
 
-/** Truncates a text to 80 characters for an error. */
-export function shorten(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+/** Truncates a text for an error. Default: to 80 characters. */
+export function shorten(text: string, maxLength: number = 80): string {
+  return text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
 }
