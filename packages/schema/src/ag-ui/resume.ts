@@ -9,7 +9,7 @@ import { decodeStrictJson } from "../strict-json.ts";
 import { findConfirmation, findToolCall } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { approvalPart, declinePart } from "./approval.ts";
-import { inputInterruptId, interruptsOf } from "./interrupts.ts";
+import { callInterruptId, inputInterruptId, interruptsOf } from "./interrupts.ts";
 
 /** The answers of a run, decoded. */
 export type Resumption =
@@ -81,7 +81,9 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, task: Task, pat
   const isEncoded = colon >= 0 && /^[\w-]*$/.test(encoded) && encoded.length % 4 !== 1;
   const digest = isEncoded ? base64Decode(encoded) : undefined;
   const call = findToolCall(task, toolCallId);
-  if (!call || !digest) {
+  // An answer without a digest would count for any question of the call.
+  const namesNoQuestion = digest?.length === 0 && interruptId !== callInterruptId(toolCallId, task);
+  if (!call || !digest || namesNoQuestion) {
     const problem = "is not an interrupt of this thread: answer those that its last run ended with";
     throw new WireError(`${path}.interruptId`, quote(interruptId), problem);
   }
