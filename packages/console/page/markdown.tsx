@@ -1,0 +1,106 @@
+import { decodeHTMLStrict } from "entities/decode";
+import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
+import { createElement, Fragment, type ReactElement, type ReactNode } from "react";
+import { Scrolling } from "./scrolling.tsx";
+
+/** Maximum nesting of Markdown. Browsers lay out what is nested by recursion, and a tab ends when that goes too deep. */
+const MAX_DEPTH = 64;
+
+/** What a link may lead to. Anything else, such as a script, is shown without a link. */
+const LINK_PROTOCOLS = new Set(["http:", "https:", "mailto:"]);
+
+/**
+ * Renders Markdown (GitHub's) as elements. HTML in it stays text, images are named and not loaded, links lead out of the console, and
+ * headings are a level below those of the page.
+ *
+ * Throws for Markdown that is nested too deeply.
+ */
+export function renderMarkdown(text: string): ReactNode {
+  return element(Fragment, new Lexer().lex(text), 0);
+}
+
+/** Creates an element with tokens in it. The tokens of a text never move, so that they need no keys. */
+function element(type: string | typeof Fragment, tokens: readonly Token[], depth: number, props = {}): ReactElement {
+  if (depth > MAX_DEPTH) throw new RangeError(`text is nested more than ${MAX_DEPTH} levels deep`);
+  return createElement(type, props, ...tokens.filter(isKnown).map((token) => renderToken(token, depth + 1)));
+}
+
+/** Whether a token is one of Markdown's own, and not of an extension. None is installed. */
+function isKnown(token: Token): token is MarkedToken {
+  return token.type !== "";
+}
+
+function renderToken(token: MarkedToken, depth: number): ReactNode {
+  switch (token.type) {
+    case "space":
+    case "def":
+      return null;
+    case "paragraph":
+      return element("p", token.tokens, depth);
+    case "heading":
+      return element(`h${Math.min(token.depth + 1, 6)}`, token.tokens, depth);
+    case "blockquote":
+    case "strong":
+    case "em":
+    case "del":
+      return element(token.type, token.tokens, depth);
+    case "list":
+      return element(token.ordered ? "ol" : "ul", token.items, depth, token.ordered ? { start: token.start } : {});
+    case "list_item":
+      return element("li", token.tokens, depth);
+    case "checkbox":
+      return token.checked ? "☑ " : "☐ ";
+    case "code":
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls
+      return <pre tabIndex={0}>{createElement("code", {}, token.text)}</pre>;
+    case "codespan":
+      return <code>{token.text}</code>;
+    case "table":
+      return renderTable(token, depth);
+    case "link":
+      return renderLink(token, depth);
+    case "image":
+      return <span className="citation">{decodeHTMLStrict(token.text || token.href)}</span>;
+    case "text":
+      return token.tokens ? element(Fragment, token.tokens, depth) : decodeHTMLStrict(token.text);
+    case "escape":
+    case "html":
+      return token.text;
+    case "br":
+    case "hr":
+      return createElement(token.type);
+    default:
+      return token satisfies never;
+  }
+}
+
+/** Renders a table, which scrolls by itself. */
+function renderTable({ header, rows }: Tokens.Table, depth: number): ReactNode {
+  const renderRow = (cells: readonly Tokens.TableCell[]): ReactElement => {
+    const rendered = cells.map(({ tokens, header: isHeader, align }) =>
+      element(isHeader ? "th" : "td", tokens, depth, align ? { style: { textAlign: align } } : {}),
+    );
+    return createElement("tr", {}, ...rendered);
+  };
+  return (
+    <Scrolling>
+      <table>
+        <thead>{renderRow(header)}</thead>
+        {createElement("tbody", {}, ...rows.map(renderRow))}
+      </table>
+    </Scrolling>
+  );
+}
+
+/** Renders a link, or its text alone if it may lead nowhere from here. */
+function renderLink({ href, text, tokens, autolink = false }: Tokens.Link, depth: number): ReactNode {
+  const address = autolink ? href : decodeHTMLStrict(href);
+  const content = autolink ? text : element(Fragment, tokens, depth);
+  const { protocol = "" } = URL.parse(address, location.href) ?? {};
+  if (!LINK_PROTOCOLS.has(protocol)) return content;
+  return (
+    <a href={address} target="_blank" rel="noreferrer noopener">
+      {content}
+    </a>
+  );
+}
