@@ -84,7 +84,7 @@ const SAMPLES: readonly Sample[] = [
   {
     name: "HTML as text",
     text: "a <b>c</b> <img src=x onerror=alert(1)>\n\n<script>alert(1)</script>",
-    html: "<p>a &lt;b&gt;c&lt;/b&gt; &lt;img src=x onerror=alert(1)&gt;</p>&lt;script&gt;alert(1)&lt;/script&gt;",
+    html: "<p>a &lt;b&gt;c&lt;/b&gt; &lt;img src=x onerror=alert(1)&gt;</p><p>&lt;script&gt;alert(1)&lt;/script&gt;</p>",
   },
 ];
 

@@ -63,8 +63,9 @@ function renderToken(token: MarkedToken, depth: number): ReactNode {
       return <span className="citation">{decodeHTMLStrict(token.text || token.href)}</span>;
     case "text":
       return token.tokens ? element(Fragment, token.tokens, depth) : decodeHTMLStrict(token.text);
-    case "escape":
     case "html":
+      return token.block ? <p>{token.text}</p> : token.text;
+    case "escape":
       return token.text;
     case "br":
     case "hr":

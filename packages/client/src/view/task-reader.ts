@@ -17,6 +17,7 @@ import { exchangeLog, taskLog } from "../follow.ts";
 import { callWithRetry, type ResumableLog, type ResumeOptions, readWithResume } from "../resume.ts";
 import { ExchangeEnds } from "./exchange-ends.ts";
 import { recordedMessage } from "./recorded-message.ts";
+import { TimeSlice } from "./time-slice.ts";
 import { WakeUp } from "./wake-up.ts";
 
 /**
@@ -216,7 +217,7 @@ export class TaskReader {
   }
 
   /**
-   * Returns a log that records its position, and whether it is connected.
+   * Returns a log that records its position, and whether it is connected. Other work runs between its events.
    */
   #observe(log: ResumableLog): ResumableLog {
     const { onLost } = this.#handlers;
@@ -229,6 +230,7 @@ export class TaskReader {
     return {
       ...log,
       open: async function* (last, signal) {
+        const slice = new TimeSlice();
         const connected = setTimeout(() => onLost(undefined), CONNECTED_AFTER_MS);
         try {
           for await (const event of log.open(last, signal)) {
@@ -236,6 +238,7 @@ export class TaskReader {
             onLost(undefined);
             advance(event);
             yield event;
+            if (slice.isOver()) await slice.next();
           }
         } finally {
           clearTimeout(connected);

@@ -90,6 +90,31 @@ describe("the questions of a view", () => {
   });
 });
 
+describe("a view of a task of which much has arrived at once", () => {
+  it("lets timers and frames run while it reads", async () => {
+    let hasRun = false;
+    setTimeout(() => {
+      hasRun = true;
+    }, 0);
+    let last = 1n;
+    const transport = createRouterTransport(({ service }) => {
+      service(TaskService, {
+        async *subscribeTask() {
+          yield { event: created("task-1", undefined) };
+          while (!hasRun && last < 20_000n) yield { event: said("task-1", ++last) };
+          yield { event: completed("task-1", ++last) };
+        },
+      });
+    });
+    const view = createTaskView(createDevtoolClient(transport), { taskId: "task-1" });
+    const done = new AbortController();
+    view.subscribe(() => view.snapshot().task.state === TaskState.COMPLETED && done.abort());
+    await view.follow(AbortSignal.any([done.signal, AbortSignal.timeout(60_000)]));
+    expect(hasRun).toBe(true);
+    expect(last).toBeLessThan(20_000n);
+  });
+});
+
 function created(taskId: string, message: Message | undefined): TaskEvent {
   const payload = { case: "created", value: message ? { message } : {} } as const;
   return create(TaskEventSchema, { taskId, sequence: 1n, state: TaskState.WORKING, payload });
@@ -116,7 +141,12 @@ function question(toolCallId: string): MessageInitShape<typeof ToolCallSchema> {
   return { toolCallId, status: ToolCallStatus.PENDING, confirmationRequest: { options: [{ id: "proceed_once" }] } };
 }
 
-function completed(taskId: string): TaskEvent {
+function said(taskId: string, sequence: bigint): TaskEvent {
+  const payload = { case: "text", value: { text: "word " } } as const;
+  return create(TaskEventSchema, { taskId, sequence, state: TaskState.WORKING, payload });
+}
+
+function completed(taskId: string, sequence = 2n): TaskEvent {
   const payload = { case: "stateChange", value: {} } as const;
-  return create(TaskEventSchema, { taskId, sequence: 2n, state: TaskState.COMPLETED, payload });
+  return create(TaskEventSchema, { taskId, sequence, state: TaskState.COMPLETED, payload });
 }
