@@ -113,11 +113,6 @@ export function extensionVersionProblem(key: string): string | undefined {
   return isMeant ? `is not the URI of the extension: use the key ${EXTENSION_URI}` : undefined;
 }
 
-/** Returns whether a key resembles SESSION_SETTINGS_URI, but differs from it. */
-export function isOtherSessionSettingsUri(key: string): boolean {
-  return key !== SESSION_SETTINGS_URI && /devtool\.dev\/a2a\/session-settings/i.test(key);
-}
-
 /** Returns a URI without scheme and version, which identifies the extension. */
 function identityOf(uri: string): string {
   const path = uri.replace(/^https?:\/\//, "").split("/");

@@ -17,8 +17,7 @@ export const DEFAULT_LIMITS: JsonLimits = { maxBytes: 4 * 1024 * 1024, maxDepth:
 /** Parses JSON text within limits. Throws a `WireError` with the limit if it exceeds one. */
 export function parseJson(text: string, limits: JsonLimits = DEFAULT_LIMITS): JsonValue {
   const bytes = text.length * 3 <= limits.maxBytes ? text.length : utf8Length(text);
-  if (bytes > limits.maxBytes)
-    throw new WireError("", "", `the document has ${bytes} bytes: limit is ${limits.maxBytes}`);
+  if (bytes > limits.maxBytes) throw overBudget(`has ${bytes} bytes`, limits.maxBytes);
   assertJsonBudget(text, limits);
   let value: JsonValue;
   try {
@@ -59,8 +58,8 @@ export function assertJsonBudget(text: string, { maxDepth, maxNodes }: JsonLimit
     if (isFirst) depth++;
     else if (isEnd) depth--;
     else if (char === '"') at = endOfString(text, at);
-    if (depth > maxDepth) throw tooDeep(maxDepth);
-    if (nodes > maxNodes) throw tooMany(maxNodes);
+    if (depth > maxDepth) throw overBudget(`nests deeper than ${maxDepth} levels`, maxDepth);
+    if (nodes > maxNodes) throw overBudget(`holds more than ${maxNodes} values`, maxNodes);
   }
 }
 
@@ -76,12 +75,8 @@ function endOfString(text: string, begin: number): number {
   return text.length;
 }
 
-function tooDeep(maxDepth: number): WireError {
-  return new WireError("", "", `the document nests deeper than ${maxDepth} levels: limit is ${maxDepth}`);
-}
-
-function tooMany(maxNodes: number): WireError {
-  return new WireError("", "", `the document holds more than ${maxNodes} values: limit is ${maxNodes}`);
+function overBudget(problem: string, limit: number): WireError {
+  return new WireError("", "", `the document ${problem}: limit is ${limit}`);
 }
 
 /**
@@ -94,8 +89,8 @@ export function assertBudget(value: unknown, { maxDepth, maxNodes }: JsonLimits 
   let nodes = 0;
   for (let depth = 0; level.length > 0; depth++) {
     nodes += level.length;
-    if (depth > maxDepth) throw tooDeep(maxDepth);
-    if (nodes > maxNodes) throw tooMany(maxNodes);
+    if (depth > maxDepth) throw overBudget(`nests deeper than ${maxDepth} levels`, maxDepth);
+    if (nodes > maxNodes) throw overBudget(`holds more than ${maxNodes} values`, maxNodes);
     if (level.some((item) => item === Infinity || item === -Infinity))
       throw new WireError("", "", "the document holds a number that is too big: limit is 1.8e308");
     level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []));

@@ -10,7 +10,7 @@ import {
   UsageSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";
 import { noteCalls } from "./known-calls.ts";
-import { withAgentPart, withMessage, withNewStep, withText, withToolCall } from "./task-history.ts";
+import { withAgentPart, withMessage, withSummary, withText, withToolCall } from "./task-history.ts";
 import { isInterrupted, isTerminal } from "./task-state.ts";
 import { initialTitle } from "./task-title.ts";
 import { isAwaitingApproval, openToolCalls, toolCallsOf } from "./tool-call.ts";
@@ -94,7 +94,7 @@ function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }:
     case "toolCall":
       return withToolCall(task, payload.value, toolCallDetail, sequence);
     case "summary":
-      return withoutContextSize(withNewStep(task, payload, sequence));
+      return withSummary(task, payload.value, sequence);
     case "artifact":
       return withArtifact(task, payload.value);
     case "reply":
@@ -174,11 +174,6 @@ function withArtifact(task: Task, { artifact, append }: ArtifactUpdate): Task {
   if (!earlier) return { ...task, artifacts: [...task.artifacts, artifact] };
   const next = append ? { ...earlier, parts: [...earlier.parts, ...artifact.parts] } : artifact;
   return { ...task, artifacts: task.artifacts.with(index, next) };
-}
-
-/** After a summary, only the next step says how full the context is. */
-function withoutContextSize(task: Task): Task {
-  return task.usage ? { ...task, usage: { ...task.usage, contextTokens: 0n } } : task;
 }
 
 function addUsage(before: Usage | undefined, used: Usage): Usage {

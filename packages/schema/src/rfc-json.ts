@@ -7,6 +7,7 @@ import {
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
+import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { SlashCommandSchema } from "./gen/devtool/a2a/v1alpha/command_pb.ts";
 import { ToolCallConfirmationSchema } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 import { DevelopmentToolEventSchema } from "./gen/devtool/a2a/v1alpha/event_pb.ts";
@@ -83,6 +84,11 @@ export function structFromJson(value: object): JsonObject {
     return json === undefined ? [] : [[key, json] satisfies [string, JsonValue]];
   });
   return Object.fromEntries(entries);
+}
+
+/** Converts JSON to a `Value`, the message for a field that holds any JSON. */
+export function jsonValue(json: JsonValue): Value {
+  return fromJson(ValueSchema, json);
 }
 
 function representable(value: unknown): JsonValue | undefined {

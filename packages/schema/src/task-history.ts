@@ -6,6 +6,7 @@ import {
   type Part,
   PartSchema,
   Role,
+  type Summary,
   type Task,
   type ToolCallDetail,
 } from "./gen/devtool/v1alpha/task_pb.ts";
@@ -62,9 +63,11 @@ export function withAgentPart(task: Task, content: Part["content"], sequence: bi
   return addToStep(task, create(PartSchema, { content }), sequence);
 }
 
-/** Adds a part as a step of its own, which later parts follow. */
-export function withNewStep(task: Task, content: Part["content"], sequence: bigint): Task {
-  return { ...task, history: [...task.history, createStep(task, create(PartSchema, { content }), sequence)] };
+/** Adds a summary as a step of its own, which later parts follow. After it, only the next step says how full the context is. */
+export function withSummary(task: Task, value: Summary, sequence: bigint): Task {
+  const part = create(PartSchema, { content: { case: "summary", value } });
+  const summarized = { ...task, history: [...task.history, createStep(task, part, sequence)] };
+  return task.usage ? { ...summarized, usage: { ...task.usage, contextTokens: 0n } } : summarized;
 }
 
 function addToStep(task: Task, part: Part, sequence: bigint): Task {

@@ -1,11 +1,5 @@
 import { create, equals, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
-import {
-  EXTENSION_URI,
-  extensionVersionProblem,
-  isExtensionUri,
-  isOtherSessionSettingsUri,
-  SESSION_SETTINGS_URI,
-} from "../extension.ts";
+import { EXTENSION_URI, extensionVersionProblem, isExtensionUri, SESSION_SETTINGS_URI } from "../extension.ts";
 import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
 import { type SessionSettings, SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskCreated } from "../gen/devtool/v1alpha/task_event_pb.ts";
@@ -53,7 +47,8 @@ function settingsUnder(key: string, value: JsonValue, path: string): Settings[] 
   }
   const version = extensionVersionProblem(key);
   if (version !== undefined) throw new WireError(path, quote(key), version);
-  if (isOtherSessionSettingsUri(key)) {
+  // Another version of the key, or a misspelled one.
+  if (/devtool\.dev\/a2a\/session-settings/i.test(key)) {
     throw new WireError(path, quote(key), `is not a key that this agent reads: use ${SESSION_SETTINGS_URI}`);
   }
   assertNoSettings({ [key]: value }, path);

@@ -3,6 +3,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
 import {
   MessageSchema as A2aMessageSchema,
+  TaskSchema as A2aTaskSchema,
   TaskArtifactUpdateEventSchema,
   type TaskStatus,
   type TaskStatusUpdateEvent,
@@ -30,7 +31,7 @@ import { decodeEventMetadata, decodeMessage, encodeMessage } from "./message.ts"
 import { taskEventMetadata } from "./metadata.ts";
 import { plainText } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
-import { decodeCreated, decodeTime, encodeCreated } from "./task.ts";
+import { createdEnvelope, decodeCreated, decodeTime } from "./task.ts";
 import type { StreamView } from "./view.ts";
 
 /**
@@ -41,7 +42,9 @@ import type { StreamView } from "./view.ts";
  */
 export function encodeStreamFrame(event: TaskEvent, view: StreamView): string | undefined {
   const { payload } = event;
-  if (payload.case === "created") return JSON.stringify(encodeCreated(event, payload.value, view));
+  if (payload.case === "created") {
+    return JSON.stringify(encodeRfcJson(A2aTaskSchema, createdEnvelope(event, payload.value, view)));
+  }
   if (payload.case === "artifact") return JSON.stringify(encodeArtifactUpdate(event, payload.value));
   if (view === "plain") {
     const text = plainText(event);

@@ -44,11 +44,6 @@ import type { StreamView } from "./view.ts";
 /** For messages whose metadata does not concern the extension. */
 const NO_KIND = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
 
-/** Encodes the event that creates a task as the JSON of a Task. */
-export function encodeCreated(event: TaskEvent, created: TaskCreated, view: StreamView): JsonObject {
-  return encodeRfcJson(A2aTaskSchema, createdEnvelope(event, created, view));
-}
-
 /** Converts the event that creates a task to a Task of A2A 0.3. */
 export function createdEnvelope(event: TaskEvent, created: TaskCreated, view: StreamView): A2aTask {
   const place = { taskId: event.taskId, contextId: event.contextId };

@@ -3,9 +3,15 @@ import {
   type Message as MessageV03,
   MessageSchema as MessageV03Schema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import { type Message, MessageSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { type Message, MessageSchema, Role } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { partFromV03, partToV03 } from "./part.ts";
-import { roleName, roleNamed } from "./state.ts";
+
+/** The names of the roles in A2A 0.3. */
+const ROLE_NAMES: Readonly<Record<Role, string>> = {
+  [Role.UNSPECIFIED]: "",
+  [Role.USER]: "user",
+  [Role.AGENT]: "agent",
+};
 
 /** Converts a message of A2A 0.3 to one of 1.0. */
 export function messageFromV03(message: MessageV03): Message {
@@ -14,7 +20,7 @@ export function messageFromV03(message: MessageV03): Message {
     messageId,
     contextId,
     taskId,
-    role: roleNamed(role),
+    role: role === ROLE_NAMES[Role.USER] ? Role.USER : Role.AGENT,
     parts: parts.map(partFromV03),
     extensions,
     referenceTaskIds,
@@ -30,7 +36,7 @@ export function messageToV03(message: Message, path: string): MessageV03 {
     messageId,
     contextId,
     taskId,
-    role: roleName(role),
+    role: ROLE_NAMES[role],
     parts: parts.map((part, index) => partToV03(part, `${path}.parts[${index}]`)),
     extensions,
     referenceTaskIds,

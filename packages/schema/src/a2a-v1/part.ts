@@ -1,9 +1,10 @@
-import { create, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { create, toJson } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { namesMetadata, splitNames, unwrapValue, wrapValue } from "../a2a-v03/part.ts";
 import { type Part as PartV03, PartSchema as PartV03Schema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { type Part, PartSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { isObject } from "../json.ts";
+import { jsonValue } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 
 /** Converts a part of A2A 0.3 to one of 1.0, which has no kind, and whose data is any JSON value. */
@@ -54,9 +55,4 @@ export function partToV03({ content, metadata, filename, mediaType }: Part, path
     default:
       return content satisfies never;
   }
-}
-
-/** Converts a JSON value to a protobuf `Value`. */
-export function jsonValue(json: JsonValue): Value {
-  return fromJson(ValueSchema, json);
 }

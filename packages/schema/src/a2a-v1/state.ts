@@ -1,5 +1,5 @@
 import { TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
-import { Role as A2aRole, TaskState as A2aTaskState } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { TaskState as A2aTaskState } from "../gen/lf/a2a/v1/a2a_pb.ts";
 
 const STATES: ReadonlyMap<TaskState, A2aTaskState> = new Map([
   [TaskState.UNSPECIFIED, A2aTaskState.UNSPECIFIED],
@@ -23,15 +23,4 @@ export function stateToA2a(state: TaskState): A2aTaskState {
 /** Converts a state of A2A 1.0 to ours. UNSPECIFIED for unknown states. */
 export function stateFromA2a(state: A2aTaskState): TaskState {
   return FROM_A2A.get(state) ?? TaskState.UNSPECIFIED;
-}
-
-/** Returns the name of a role in A2A 0.3. Empty if unspecified. */
-export function roleName(role: A2aRole): string {
-  if (role === A2aRole.USER) return "user";
-  return role === A2aRole.AGENT ? "agent" : "";
-}
-
-/** Returns the role with a name of A2A 0.3. */
-export function roleNamed(name: string): A2aRole {
-  return name === "user" ? A2aRole.USER : A2aRole.AGENT;
 }

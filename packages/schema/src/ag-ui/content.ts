@@ -1,11 +1,11 @@
-import { create, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Message as AgUiMessage, ContentPart } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
 import { ContentPartSchema, PartSourceSchema } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
 import { type File, FileSchema, type Part, PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import { objectOrEmpty } from "../json.ts";
-import { decodeRfcJson } from "../rfc-json.ts";
+import { decodeRfcJson, jsonValue } from "../rfc-json.ts";
 import { mistyped, quote, WireError } from "../wire-error.ts";
 
 /**
@@ -78,9 +78,4 @@ export function contentOf(parts: readonly Part[]): Value | undefined {
     return { type, source: objectOrEmpty(toJson(PartSourceSchema, create(PartSourceSchema, where))) };
   });
   return jsonValue([...texts.map((text): JsonValue => ({ type: "text", text })), ...media]);
-}
-
-/** Returns JSON as the value of a field that takes any. */
-export function jsonValue(json: JsonValue): Value {
-  return fromJson(ValueSchema, json);
 }

@@ -13,7 +13,7 @@ import {
 } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
 import type { RunAgentInput } from "../gen/devtool/ag_ui/v1alpha/run_pb.ts";
 import { TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
-import { jsonValue } from "./content.ts";
+import { jsonValue } from "../rfc-json.ts";
 import { encodeEvent } from "./encode-event.ts";
 import { interruptsOf, type ParametersOf } from "./interrupts.ts";
 import type { RunEvents } from "./run-events.ts";

@@ -27,7 +27,8 @@ import {
 } from "../gen/devtool/v1alpha/task_pb.ts";
 import { objectOrEmpty } from "../json.ts";
 import { reduceTask } from "../reduce-task.ts";
-import { contentOf, jsonValue } from "./content.ts";
+import { jsonValue } from "../rfc-json.ts";
+import { contentOf } from "./content.ts";
 import { encodeEvent } from "./encode-event.ts";
 import { stateMessageId, thoughtId, thoughtText } from "./thread-messages.ts";
 import { ToolEvents } from "./tool-events.ts";

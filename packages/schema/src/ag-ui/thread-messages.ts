@@ -4,12 +4,12 @@ import type { ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
   type Message as AgUiMessage,
   MessageSchema as AgUiMessageSchema,
-  type ToolCall as AgUiToolCall,
   ToolCallSchema as AgUiToolCallSchema,
 } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
 import { type Message, Role, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
+import { jsonValue } from "../rfc-json.ts";
 import { isEnded, toolCallsOf } from "../tool-call.ts";
-import { contentOf, jsonValue } from "./content.ts";
+import { contentOf } from "./content.ts";
 import { resultTextOf } from "./tool-result.ts";
 
 /** Returns the messages of a task as those of a thread, oldest first. Messages that wait for the agent are the last. */
@@ -90,16 +90,14 @@ export function hasMessages(client: readonly AgUiMessage[], thread: readonly AgU
     if (message.role === "reasoning") return true;
     const theirs = known.get(message.id);
     if (message.role === "user" || !theirs) return theirs !== undefined;
-    const { content, toolCalls } = theirs;
-    return equals(
-      AgUiMessageSchema,
-      create(AgUiMessageSchema, { content, toolCalls: toolCalls.map(withoutArguments) }),
-      create(AgUiMessageSchema, { content: message.content, toolCalls: message.toolCalls.map(withoutArguments) }),
-    );
+    return equals(AgUiMessageSchema, comparable(theirs), comparable(message));
   });
 }
 
-/** A user may have changed the arguments of a call after the client got them. */
-function withoutArguments({ id, function: named }: AgUiToolCall): AgUiToolCall {
-  return create(AgUiToolCallSchema, { id, function: { name: named?.name ?? "" } });
+/** Returns the content and the calls of a message, without arguments: a user may have changed them after the client got them. */
+function comparable({ content, toolCalls }: AgUiMessage): AgUiMessage {
+  const calls = toolCalls.map(({ id, function: named }) =>
+    create(AgUiToolCallSchema, { id, function: { name: named?.name ?? "" } }),
+  );
+  return create(AgUiMessageSchema, { content, toolCalls: calls });
 }

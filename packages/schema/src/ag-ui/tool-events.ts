@@ -10,8 +10,8 @@ import {
 } from "../gen/devtool/ag_ui/v1alpha/event_pb.ts";
 import type { Task } from "../gen/devtool/v1alpha/task_pb.ts";
 import { defined, objectOrEmpty } from "../json.ts";
+import { jsonValue } from "../rfc-json.ts";
 import { findToolCallDetail, hasToolCall, isEnded, toolCallsOf } from "../tool-call.ts";
-import { jsonValue } from "./content.ts";
 import { encodeEvent } from "./encode-event.ts";
 import { argumentsOf, resultId } from "./thread-messages.ts";
 import { resultTextOf } from "./tool-result.ts";

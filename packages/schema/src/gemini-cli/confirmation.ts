@@ -20,11 +20,6 @@ export function encodeConfirmation({
   );
 }
 
-/** Returns whether the data of a part is the answer to a confirmation request. */
-export function isConfirmation(data: JsonObject): boolean {
-  return typeof data.callId === "string" && typeof data.outcome === "string";
-}
-
 /**
  * Decodes the answer to a confirmation request, strictly, because an answer decides what runs (TOOL-5). An empty
  * `newContent` empties the file.

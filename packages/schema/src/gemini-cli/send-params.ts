@@ -6,11 +6,11 @@ import { AgentSettingsSchema } from "../gen/devtool/coder_agent/v1alpha/stream_p
 import { PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import type { SendMessageRequest } from "../gen/devtool/v1alpha/task_service_pb.ts";
 import { defined, isObject, listOrEmpty, objectOrEmpty } from "../json.ts";
-import { encodeRfcJson } from "../rfc-json.ts";
+import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
-import { decodeConfirmation, isConfirmation } from "./confirmation.ts";
+import { decodeConfirmation } from "./confirmation.ts";
 import { encodeGeminiCliPart } from "./part.ts";
-import { CODER_AGENT_KEY, coderAgentMetadata, decodeGeminiCliSettings, encodeGeminiCliSettings } from "./settings.ts";
+import { CODER_AGENT_KEY, coderAgentMetadata, encodeGeminiCliSettings, settingsFromGeminiCli } from "./settings.ts";
 
 /** Encodes the parameters of `message/send` and `message/stream` for a server that speaks the dialect. */
 export function encodeGeminiCliSend(request: SendMessageRequest): JsonObject {
@@ -50,7 +50,7 @@ export function rfcSendParams(params: JsonValue | undefined): JsonValue | undefi
   const settings = coderAgentMetadata(given);
   const metadata = {
     ...given,
-    ...(settings && settingsMetadata(decodeGeminiCliSettings(settings))),
+    ...(settings && settingsMetadata(settingsFromGeminiCli(decodeRfcJson(AgentSettingsSchema, settings)))),
   };
   const parts = listOrEmpty(message.parts).map((part): JsonValue => {
     const data = isObject(part) ? part.data : undefined;
@@ -63,8 +63,10 @@ export function rfcSendParams(params: JsonValue | undefined): JsonValue | undefi
   return { ...params, message: { ...message, metadata, parts } };
 }
 
+/** Returns whether a part is the answer to a confirmation request. */
 function isAnswer(part: JsonValue): boolean {
-  return isObject(part) && part.kind === "data" && isObject(part.data) && isConfirmation(part.data);
+  if (!isObject(part) || part.kind !== "data" || !isObject(part.data)) return false;
+  return typeof part.data.callId === "string" && typeof part.data.outcome === "string";
 }
 
 function messageIn(params: JsonValue | undefined): JsonObject | undefined {

@@ -7,7 +7,6 @@ import {
 import { ApprovalMode, SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskCreated } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { defined, isObject } from "../json.ts";
-import { decodeRfcJson } from "../rfc-json.ts";
 
 /** Metadata key of the dialect. */
 export const CODER_AGENT_KEY = "coderAgent";
@@ -37,16 +36,11 @@ const AUTO_EXECUTE: Readonly<Partial<Record<ApprovalMode, boolean>>> = {
 };
 
 /**
- * Decodes settings.
+ * Converts the dialect's settings to ours. Absent settings stay absent.
  *
  * `autoExecute` becomes an approval mode of the session, which can only narrow what the operator allows. `isTrusted` is
  * ignored: only the operator decides which configuration to trust.
  */
-export function decodeGeminiCliSettings(json: JsonObject): Settings {
-  return settingsFromGeminiCli(decodeRfcJson(GeminiCliSettingsSchema, json));
-}
-
-/** Converts the dialect's settings to ours. Absent settings stay absent. */
 export function settingsFromGeminiCli({ workspacePath, autoExecute }: GeminiCliSettings): Settings {
   const approvalMode = autoExecute === true ? ApprovalMode.YOLO : ApprovalMode.DEFAULT;
   return defined({

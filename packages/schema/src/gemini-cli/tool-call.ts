@@ -1,13 +1,34 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { type ToolCall, ToolCallSchema } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { type ToolCall, ToolCallSchema, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { ToolCallSchema as GeminiCliToolCallSchema } from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
-import { type ToolCallDetail, ToolCallDetailSchema } from "../gen/devtool/v1alpha/task_pb.ts";
+import { type ToolCallDetail, ToolCallDetailSchema, ToolCallStage } from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { isAwaitingApproval } from "../tool-call.ts";
+import { stageOf } from "../tool-call-stage.ts";
 import { WireError } from "../wire-error.ts";
 import { decodeConfirmationDetails, encodeConfirmationDetails } from "./confirmation-details.ts";
 import { decodeCallResult, encodeCallResponse } from "./response.ts";
-import { decodeCallStage, encodeCallStatus, statusOfStage } from "./status.ts";
+
+/** The names of the stages in the dialect. */
+const STATUS_NAMES: ReadonlyMap<ToolCallStage, string> = new Map([
+  [ToolCallStage.VALIDATING, "validating"],
+  [ToolCallStage.AWAITING_APPROVAL, "awaiting_approval"],
+  [ToolCallStage.SCHEDULED, "scheduled"],
+  [ToolCallStage.EXECUTING, "executing"],
+  [ToolCallStage.SUCCEEDED, "success"],
+  [ToolCallStage.FAILED, "error"],
+  [ToolCallStage.CANCELLED, "cancelled"],
+]);
+
+const STAGES: ReadonlyMap<string, ToolCallStage> = new Map([...STATUS_NAMES].map(([stage, name]) => [name, stage]));
+
+/** The RFC's status of a stage. Default: PENDING. */
+const STATUSES: Readonly<Partial<Record<ToolCallStage, ToolCallStatus>>> = {
+  [ToolCallStage.EXECUTING]: ToolCallStatus.EXECUTING,
+  [ToolCallStage.SUCCEEDED]: ToolCallStatus.SUCCEEDED,
+  [ToolCallStage.FAILED]: ToolCallStatus.FAILED,
+  [ToolCallStage.CANCELLED]: ToolCallStatus.CANCELLED,
+};
 
 /**
  * Encodes a call as the data of a part. The parameter schema of its tool, most of the bytes in the original, is
@@ -21,7 +42,7 @@ export function encodeGeminiCliCall(call: ToolCall, detail: ToolCallDetail | und
     GeminiCliToolCallSchema,
     create(GeminiCliToolCallSchema, {
       request: { callId: toolCallId, name: toolName, args: inputParameters ?? {}, isClientInitiated: false },
-      status: encodeCallStatus(call, detail),
+      status: STATUS_NAMES.get(detail?.stage || stageOf(call)) ?? "validating",
       tool: {
         name: toolName,
         displayName: toolName,
@@ -65,8 +86,8 @@ export interface DecodedCall {
 export function decodeGeminiCliCall(data: JsonObject): DecodedCall {
   const decoded = decodeRfcJson(GeminiCliToolCallSchema, data);
   if (!decoded.request?.callId) throw new WireError("request.callId", "", "is missing");
-  const stage = decodeCallStage(decoded.status);
-  const status = statusOfStage(stage);
+  const stage = STAGES.get(decoded.status) ?? ToolCallStage.UNSPECIFIED;
+  const status = STATUSES[stage] ?? ToolCallStatus.PENDING;
   const { callId, name, args } = decoded.request;
   const { confirmationDetails } = decoded;
   const call = create(ToolCallSchema, {
