@@ -3,11 +3,13 @@ import { EXTENSION_URI, PushService, SlashCommandService, TaskService } from "@d
 import { defined } from "@devtool/schema/json";
 import { createA2aCommandService } from "./a2a/commands.ts";
 import type { CallHeaders, EndpointOptions, ExtensionUse } from "./a2a/endpoint.ts";
+import { errorFromHttpJsonV1 } from "./a2a/errors.ts";
+import { HttpJsonEndpoint } from "./a2a/http-json-endpoint.ts";
 import { JsonRpcEndpoint } from "./a2a/json-rpc-endpoint.ts";
 import { createA2aTaskService } from "./a2a/tasks.ts";
 import type { A2aBinding } from "./a2a-v1/binding.ts";
 import { createGrpcBinding } from "./a2a-v1/grpc-binding.ts";
-import { createHttpJsonBinding, createHttpJsonEndpoint, httpJsonCommandCalls } from "./a2a-v1/http-json-binding.ts";
+import { createHttpJsonBinding, httpJsonCommandCalls } from "./a2a-v1/http-json-binding.ts";
 import { createJsonRpcBinding } from "./a2a-v1/json-rpc-binding.ts";
 import { createPushServiceV1 } from "./a2a-v1/push.ts";
 import { taskCallsV1 } from "./a2a-v1/tasks.ts";
@@ -144,6 +146,6 @@ function createServicesV1(options: A2aTransportOptions): Services {
     const endpoint = new JsonRpcEndpoint(options, headers);
     return withBinding(createJsonRpcBinding(endpoint), createA2aCommandService(endpoint));
   }
-  const endpoint = createHttpJsonEndpoint(options, headers);
+  const endpoint = new HttpJsonEndpoint({ ...options, headers, errorFrom: errorFromHttpJsonV1 });
   return withBinding(createHttpJsonBinding(endpoint), createA2aCommandService(httpJsonCommandCalls(endpoint)));
 }

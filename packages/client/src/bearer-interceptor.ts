@@ -49,10 +49,11 @@ async function openStream(
     sent = value;
     return open(value);
   });
-  const nextToken = (refused?: string): string | Promise<string> =>
-    refused === undefined || typeof token === "string" ? sent : token(refused);
-  const message = streamWithToken(nextToken, async function* (value) {
-    yield* value === sent ? response.message : (await open(value)).message;
-  });
+  const message = streamWithToken(
+    (refused) => (refused === undefined || typeof token === "string" ? sent : token(refused)),
+    async function* (value) {
+      yield* value === sent ? response.message : (await open(value)).message;
+    },
+  );
   return { ...response, message };
 }

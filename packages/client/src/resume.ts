@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { TaskEvent } from "@devtool/schema";
+import { abortable } from "./abortable.ts";
 
 /**
  * How often, and how fast, a stream is reopened after its connection is lost.
@@ -203,12 +204,9 @@ function isNext({ sequence }: TaskEvent, after: bigint | undefined): boolean {
 async function abortableDelay(ms: number, signal: AbortSignal): Promise<void> {
   const done = Promise.withResolvers<void>();
   const timeout = setTimeout(done.resolve, ms);
-  const abort = (): void => done.reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
   try {
-    await done.promise;
+    await abortable(done.promise, signal);
   } finally {
     clearTimeout(timeout);
-    signal.removeEventListener("abort", abort);
   }
 }

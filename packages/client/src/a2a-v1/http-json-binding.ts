@@ -1,22 +1,13 @@
 import { create, type DescMessage, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { decodeA2aJson, encodeA2aJson, type HttpCall, httpCallOf, StreamResponseSchema } from "@devtool/schema/a2a-v1";
 import { restOperation } from "@devtool/schema/a2a-v03";
-import type { CallHeaders, EndpointOptions } from "../a2a/endpoint.ts";
-import { errorFromHttpJsonV1 } from "../a2a/errors.ts";
-import { HttpJsonEndpoint } from "../a2a/http-json-endpoint.ts";
+import type { HttpJsonEndpoint } from "../a2a/http-json-endpoint.ts";
 import type { RpcEndpoint } from "../a2a/rpc-endpoint.ts";
 import { decodeAnswer, encodeCall } from "../a2a/wire.ts";
 import type { A2aBinding } from "./binding.ts";
 
 /**
- * Creates an HTTP+JSON endpoint that reads errors as A2A 1.0 writes them.
- */
-export function createHttpJsonEndpoint(options: EndpointOptions, headers: CallHeaders): HttpJsonEndpoint {
-  return new HttpJsonEndpoint({ ...options, headers, errorFrom: errorFromHttpJsonV1 });
-}
-
-/**
- * Creates the HTTP+JSON binding of A2A 1.0. The `google.api.http` annotations of the proto give the
+ * Creates the HTTP+JSON binding of A2A 1.0 over an endpoint that reads errors as 1.0 writes them. The `google.api.http` annotations of the proto give the
  * verb and path of each method.
  */
 export function createHttpJsonBinding(endpoint: HttpJsonEndpoint): A2aBinding {

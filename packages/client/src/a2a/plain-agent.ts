@@ -1,7 +1,5 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import {
-  isInterrupted,
-  isTerminal,
   type Message,
   MessageQueuedSchema,
   StateChangeSchema,
@@ -19,6 +17,7 @@ import {
   taskEventMetadata,
 } from "@devtool/schema/a2a-v03";
 import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { isAtRest } from "../is-at-rest.ts";
 
 /**
  * What is known of a stream when its next frame is read: the last event, or what the caller knows
@@ -107,7 +106,7 @@ function eventsFromTask(json: JsonObject, position: StreamPosition): FrameEvents
   const received = receivedMessage(created, position, json);
   const isKnown = position.taskId === created.taskId;
   const events = isKnown ? (received ? [received] : []) : openingEvents(json, created);
-  if (!endsTurn(created.state)) return { events };
+  if (!isAtRest(created)) return { events };
   const text = plainText(objectOrEmpty(objectOrEmpty(json.status).message));
   const end = create(TaskEventSchema, {
     taskId: stringOrEmpty(json.id),
@@ -123,7 +122,7 @@ function eventsFromTask(json: JsonObject, position: StreamPosition): FrameEvents
  * left out, because they are not text.
  */
 function openingEvents(json: JsonObject, created: TaskEvent): TaskEvent[] {
-  const isEnded = endsTurn(created.state);
+  const isEnded = isAtRest(created);
   const open = isEnded ? { ...created, state: TaskState.WORKING } : created;
   const said = listOrEmpty(withArtifactsInHistory(json).history)
     .map(objectOrEmpty)
@@ -151,9 +150,9 @@ function eventsFromReply(json: JsonObject, position: StreamPosition): TaskEvent[
  * beside it.
  */
 function eventsFromUpdate(json: JsonObject, event: TaskEvent): FrameEvents {
-  const { payload, state } = event;
+  const { payload } = event;
   const metadata = objectOrEmpty(json.metadata);
-  if (!endsTurn(state) || taskEventMetadata(metadata)) return { events: [event] };
+  if (!isAtRest(event) || taskEventMetadata(metadata)) return { events: [event] };
   const end = { ...event, payload: { case: "stateChange" as const, value: create(StateChangeSchema) } };
   if (!extensionMetadata(metadata)) {
     const text = plainText(objectOrEmpty(objectOrEmpty(json.status).message));
@@ -169,13 +168,6 @@ function textEvents(text: string, { taskId, contextId, state }: Omit<StreamPosit
   if (text === "") return [];
   const payload = { case: "text", value: create(TextContentSchema, { text }) } as const;
   return [create(TaskEventSchema, { taskId, contextId, state, payload })];
-}
-
-/**
- * Whether a state ends the agent's turn: the task has ended or waits for the user.
- */
-function endsTurn(state: TaskState): boolean {
-  return isTerminal(state) || isInterrupted(state);
 }
 
 function withArtifactsInHistory(task: JsonObject): JsonObject {

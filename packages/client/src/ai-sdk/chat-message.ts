@@ -21,13 +21,12 @@ import { approvalIdOf } from "./ui-message.ts";
  * Throws `Code.InvalidArgument` for parts other than texts and files.
  */
 export function messageOfUser({ id, parts }: UIMessage): Message {
-  return create(MessageSchema, { messageId: id, role: Role.USER, parts: parts.map(partOfUser) });
-}
-
-function partOfUser(part: UIMessage["parts"][number]): Part {
-  if (part.type === "text") return create(PartSchema, { content: { case: "text", value: part.text } });
-  if (part.type === "file") return create(PartSchema, { content: { case: "file", value: fileOf(part) } });
-  throw new ConnectError(`part "${part.type}" cannot be sent to an agent: send text and files`, Code.InvalidArgument);
+  const sent = parts.map((part): Part => {
+    if (part.type === "text") return create(PartSchema, { content: { case: "text", value: part.text } });
+    if (part.type === "file") return create(PartSchema, { content: { case: "file", value: fileOf(part) } });
+    throw new ConnectError(`part "${part.type}" cannot be sent to an agent: send text and files`, Code.InvalidArgument);
+  });
+  return create(MessageSchema, { messageId: id, role: Role.USER, parts: sent });
 }
 
 function fileOf({ url, mediaType, filename = "" }: FileUIPart) {

@@ -1,23 +1,14 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  emptyTask,
-  isInterrupted,
-  isTerminal,
-  MessageSchema,
-  Role,
-  reduceTask,
-  type Task,
-  type TaskEvent,
-} from "@devtool/schema";
+import { emptyTask, MessageSchema, Role, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
 import type { ChatTransport } from "ai";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { streamMessage, subscribeTask } from "../follow.ts";
+import { isAtRest } from "../is-at-rest.ts";
 import type { ResumeOptions } from "../resume.ts";
 import { type SendOptions, sendRequest } from "../view/send-request.ts";
 import { answersIn, messageOfUser } from "./chat-message.ts";
 import { ChunkEncoder } from "./chunk-encoder.ts";
-import { streamOf } from "./stream-of.ts";
-import { type AgentUIMessage, type Chunk, responseIdOf } from "./ui-message.ts";
+import type { AgentUIMessage, Chunk } from "./ui-message.ts";
 
 /**
  * Options of `createChatTransport`.
@@ -128,7 +119,7 @@ class AgentChatTransport implements ChatTransport<AgentUIMessage> {
       // The last turn so far is complete: from here on, the chat sees each event as it comes.
       yield* turn;
       turn = [];
-      if (isTerminal(task.state) || isInterrupted(task.state)) return;
+      if (isAtRest(task)) return;
     }
   }
 }
@@ -140,8 +131,12 @@ interface ChatMessages {
   readonly subject: AgentUIMessage;
 }
 
+/**
+ * Creates the first chunk of the message that responds to a user's message. Its id is the same after a reconnect, so that the
+ * message is replaced and not shown twice.
+ */
 function start(messageId: string, { id }: Task): Chunk {
-  return { type: "start", messageId: responseIdOf(messageId), messageMetadata: { taskId: id } };
+  return { type: "start", messageId: `response-${messageId}`, messageMetadata: { taskId: id } };
 }
 
 /** Returns the id of the message with which an event begins a turn: one that says something. Answers continue a turn. */
@@ -150,4 +145,25 @@ function beginOfTurn({ payload }: TaskEvent): string | undefined {
     payload.case === "created" ? payload.value.message : payload.case === "message" ? payload.value : undefined;
   if (!message || message.parts.every(({ content }) => content.case === "confirmation")) return undefined;
   return message.messageId;
+}
+
+/**
+ * Returns a stream of what a generator yields. Browsers have no `ReadableStream.from`.
+ *
+ * The signal that the generator gets aborts when `signal` does, and when the reader of the stream leaves.
+ */
+function streamOf<T>(
+  generate: (signal: AbortSignal) => AsyncGenerator<T>,
+  signal: AbortSignal | undefined,
+): ReadableStream<T> {
+  const left = new AbortController();
+  const items = generate(signal ? AbortSignal.any([signal, left.signal]) : left.signal);
+  return new ReadableStream<T>({
+    async pull(controller) {
+      const { done, value } = await items.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => left.abort(reason),
+  });
 }

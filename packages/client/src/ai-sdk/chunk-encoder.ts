@@ -3,9 +3,6 @@ import { base64Encode } from "@bufbuild/protobuf/wire";
 import {
   ArtifactSchema,
   CitationSchema,
-  type File,
-  isInterrupted,
-  isTerminal,
   type Part,
   PartSchema,
   type StateChange,
@@ -15,6 +12,7 @@ import {
   type ToolCall,
 } from "@devtool/schema";
 import type { UIMessage } from "ai";
+import { isAtRest } from "../is-at-rest.ts";
 import { ToolChunks } from "./tool-chunks.ts";
 import type { Chunk } from "./ui-message.ts";
 
@@ -90,7 +88,7 @@ export class ChunkEncoder {
     return [
       ...this.#calls(openCalls, task),
       ...(text === "" ? [] : [...this.#endText(), ...this.#text(text, event.sequence)]),
-      ...(isTerminal(event.state) || isInterrupted(event.state) ? this.#endText() : []),
+      ...(isAtRest(event) ? this.#endText() : []),
       ...endOf(event, task),
     ];
   }
@@ -119,7 +117,13 @@ export class ChunkEncoder {
   #replyPart(part: Part, sequence: bigint): Chunk[] {
     const { content } = part;
     if (content.case === "text") return this.#text(content.value, sequence);
-    if (content.case === "file") return [...this.#endText(), fileChunk(content.value)];
+    if (content.case === "file") {
+      const { mediaType, source } = content.value;
+      const type = mediaType || "application/octet-stream";
+      const bytes = source.case === "bytes" ? source.value : new Uint8Array();
+      const url = source.case === "uri" ? source.value : `data:${type};base64,${base64Encode(bytes)}`;
+      return [...this.#endText(), { type: "file", mediaType: type, url }];
+    }
     return [...this.#endText(), { type: "data-part", data: toJson(PartSchema, part) }];
   }
 }
@@ -130,13 +134,6 @@ function reasoning(id: string, delta: string): Chunk[] {
     { type: "reasoning-delta", id, delta },
     { type: "reasoning-end", id },
   ];
-}
-
-function fileChunk({ mediaType, source }: File): Chunk {
-  const type = mediaType || "application/octet-stream";
-  const url =
-    source.case === "uri" ? source.value : `data:${type};base64,${base64Encode(source.value ?? new Uint8Array())}`;
-  return { type: "file", mediaType: type, url };
 }
 
 function usageOf({ id, usage }: Task): Chunk[] {

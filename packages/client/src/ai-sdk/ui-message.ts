@@ -35,11 +35,3 @@ export type Chunk = InferUIMessageChunk<AgentUIMessage>;
 export function approvalIdOf({ toolCallId, shownDigest = new Uint8Array() }: AskedToolCall): string {
   return `${toolCallId}:${Array.from(shownDigest, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
-
-/**
- * Returns the id of the message of a chat that responds to a user's message. It is the same after a reconnect, so that
- * the message is replaced and not shown twice.
- */
-export function responseIdOf(messageId: string): string {
-  return `response-${messageId}`;
-}

@@ -163,11 +163,14 @@ class WatchedList implements SessionList {
     this.#pageSize = pageSize;
     this.#filter = filter;
     this.#clientLabel = clientLabel;
-    const onLost = (error: ConnectError): void => {
-      this.#lost = error;
-      this.#listeners.change();
+    this.#resume = {
+      maxAttempts: Number.POSITIVE_INFINITY,
+      ...options,
+      onLost: (error) => {
+        this.#lost = error;
+        this.#listeners.change();
+      },
     };
-    this.#resume = { maxAttempts: Number.POSITIVE_INFINITY, ...options, onLost };
     this.#listeners = new Listeners(schedule, () => {
       this.#snapshot = this.#takeSnapshot();
     });
@@ -182,8 +185,8 @@ class WatchedList implements SessionList {
   async follow(signal: AbortSignal): Promise<void> {
     this.#error = undefined;
     try {
-      const open = (limit: AbortSignal) => this.#watch(limit);
-      for await (const { task, excluded } of repeatStream(open, this.#resume, signal)) {
+      const changes = repeatStream((limit) => this.#watch(limit), this.#resume, signal);
+      for await (const { task, excluded } of changes) {
         if (task) this.#put([task], excluded ? [task.id] : []);
       }
     } catch (reason) {
@@ -202,8 +205,11 @@ class WatchedList implements SessionList {
     do {
       const rebuilds = this.#rebuilds;
       const request = { ...this.#filter, pageSize: this.#pageSize, pageToken: this.#nextPage };
-      const list = (limit: AbortSignal) => this.#client.tasks.listTasks(request, { signal: limit });
-      const { tasks, nextPageToken } = await callWithRetry(list, this.#resume, signal);
+      const { tasks, nextPageToken } = await callWithRetry(
+        (limit) => this.#client.tasks.listTasks(request, { signal: limit }),
+        this.#resume,
+        signal,
+      );
       // The list was rebuilt meanwhile, and the page belongs to the old one.
       if (rebuilds !== this.#rebuilds) break;
       this.#nextPage = nextPageToken;

@@ -2,18 +2,17 @@ import { create } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import {
   endsExchange,
-  isInterrupted,
   isTerminal,
   type Message,
   type SendMessageRequest,
   SendMessageRequestSchema,
-  type Task,
   type TaskEvent,
 } from "@devtool/schema";
 import { abortable } from "../abortable.ts";
 import { assertEncodable } from "../assert-encodable.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { exchangeLog, taskLog } from "../follow.ts";
+import { isAtRest } from "../is-at-rest.ts";
 import { callWithRetry, type ResumableLog, type ResumeOptions, readWithResume } from "../resume.ts";
 import { ExchangeEnds } from "./exchange-ends.ts";
 import { recordedMessage } from "./recorded-message.ts";
@@ -157,8 +156,11 @@ export class TaskReader {
     assertEncodable(request);
     const sequence = this.#position?.sequence ?? 0n;
     const immediate = create(SendMessageRequestSchema, { ...request, returnImmediately: true });
-    const send = (limit: AbortSignal) => this.#client.tasks.sendMessage(immediate, { signal: limit });
-    const { task } = await callWithRetry(send, this.#options, signal);
+    const { task } = await callWithRetry(
+      (limit) => this.#client.tasks.sendMessage(immediate, { signal: limit }),
+      this.#options,
+      signal,
+    );
     // In A2A 1.0, a message to a task that has ended meanwhile starts another, which is read on then.
     if (task && task.id !== "" && task.id !== request.taskId) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -253,11 +255,4 @@ export class TaskReader {
     this.#handlers.onEvent(event);
     if (endsExchange(event)) this.#ends.reach(event.sequence);
   }
-}
-
-/**
- * Returns whether a task has ended or waits for its user.
- */
-export function isAtRest({ state }: Pick<Task, "state">): boolean {
-  return isTerminal(state) || isInterrupted(state);
 }

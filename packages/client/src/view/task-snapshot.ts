@@ -1,10 +1,18 @@
+import { equals } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { emptyTask, type Message, type Notice, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
-import type { AskedToolCall } from "../confirmation.ts";
+import {
+  emptyTask,
+  type Message,
+  type Notice,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+  ToolCallSchema,
+} from "@devtool/schema";
+import { type AskedToolCall, pendingToolCalls } from "../confirmation.ts";
 import { type PlanStep, reducePlan } from "./plan.ts";
 import { recordedMessage } from "./recorded-message.ts";
 import { type TaskItem, TaskItems } from "./task-items.ts";
-import { TaskQuestions } from "./task-questions.ts";
 
 /**
  * What a view shows at one moment. It is never changed, and neither is anything in it.
@@ -54,7 +62,7 @@ export interface TaskSnapshot {
 export class SnapshotFold {
   readonly #onChange: () => void;
   readonly #items = new TaskItems();
-  readonly #questions = new TaskQuestions();
+  #questions: readonly AskedToolCall[] = [];
   #task = emptyTask();
   /**
    * The items of the tasks that this one continues: in A2A 1.0, another task continues an ended one.
@@ -143,10 +151,12 @@ export class SnapshotFold {
    * Returns what the view shows now.
    */
   take(): TaskSnapshot {
+    const before = this.#questions;
+    this.#questions = pendingToolCalls(this.#task).map((call) => before.find((other) => isSame(call, other)) ?? call);
     return {
       task: this.#task,
       items: [...this.#earlier, ...this.#items.list(this.#task)],
-      questions: this.#questions.list(this.#task),
+      questions: this.#questions,
       plan: this.#plan,
       notice: this.#notice,
       unsent: this.#unsent,
@@ -160,4 +170,14 @@ export class SnapshotFold {
     this.#unsent = messages;
     this.#onChange();
   }
+}
+
+/**
+ * Whether two calls ask the same, so that the later one can be shown as the same object.
+ */
+function isSame(call: AskedToolCall, other: AskedToolCall): boolean {
+  if (call.toolCallId !== other.toolCallId) return false;
+  const [digest, otherDigest] = [call.shownDigest ?? [], other.shownDigest ?? []];
+  if (digest.length !== otherDigest.length) return false;
+  return digest.every((byte, index) => byte === otherDigest[index]) && equals(ToolCallSchema, call, other);
 }

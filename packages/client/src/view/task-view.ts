@@ -4,11 +4,12 @@ import { isTerminal, OPTION_MODIFY_ARGUMENTS, type Part, PartSchema } from "@dev
 import { abortable } from "../abortable.ts";
 import { type AskedToolCall, confirmationPart, modifiedArgumentsPart } from "../confirmation.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
+import { isAtRest } from "../is-at-rest.ts";
 import type { ResumeOptions } from "../resume.ts";
 import { Listeners } from "./listeners.ts";
 import { type Schedule, scheduleFrame } from "./schedule.ts";
 import { type MessageContent, type SendOptions, sendRequest } from "./send-request.ts";
-import { isAtRest, TaskReader } from "./task-reader.ts";
+import { TaskReader } from "./task-reader.ts";
 import { SnapshotFold, type TaskSnapshot } from "./task-snapshot.ts";
 
 /**
@@ -168,9 +169,11 @@ class LogView implements TaskView {
     if (message) this.#fold.addUnsent(message);
     const { task } = this.#fold;
     const isQueued = task.sequence > 0n && !isAtRest(task);
-    const deliver = () => (isQueued ? this.#reader.queue(request, signal) : this.#reader.send(request, signal));
     try {
-      await this.#whileReading(deliver, signal);
+      await this.#whileReading(
+        () => (isQueued ? this.#reader.queue(request, signal) : this.#reader.send(request, signal)),
+        signal,
+      );
     } finally {
       if (message) this.#fold.removeUnsent(message);
       this.#listeners.flush();
@@ -221,7 +224,13 @@ class LogView implements TaskView {
       await abortable(Promise.race([work(), reading.ended]), signal);
     } finally {
       reading.holders--;
-      if (reading.holders === 0) this.#stopReading(reading);
+      if (reading.holders === 0) {
+        reading.controller.abort();
+        // A run that failed may have been replaced by another one.
+        const isCurrent = this.#reading === reading;
+        if (isCurrent) this.#reading = undefined;
+        if (isCurrent) this.#fold.setLost(undefined);
+      }
     }
   }
 
@@ -237,13 +246,6 @@ class LogView implements TaskView {
     });
     this.#reading = { controller, ended, holders: 0 };
     return this.#reading;
-  }
-
-  #stopReading(reading: Reading): void {
-    reading.controller.abort();
-    if (this.#reading !== reading) return;
-    this.#reading = undefined;
-    this.#fold.setLost(undefined);
   }
 }
 
