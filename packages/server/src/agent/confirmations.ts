@@ -1,4 +1,5 @@
 import type { ToolCallConfirmation } from "@devtool/schema";
+import { abortable } from "../stream/abortable.ts";
 
 /**
  * The open questions of one task: the agent waits for answers, and the session delivers them.
@@ -22,12 +23,9 @@ export class Confirmations {
     signal.throwIfAborted();
     const question = this.#open.get(toolCallId) ?? Promise.withResolvers<ToolCallConfirmation>();
     this.#open.set(toolCallId, question);
-    const abort = (): void => question.reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
     try {
-      return await question.promise;
+      return await abortable(question.promise, signal);
     } finally {
-      signal.removeEventListener("abort", abort);
       this.#open.delete(toolCallId);
     }
   }

@@ -54,12 +54,12 @@ export function auditRecords(before: Task, events: readonly TaskEvent[]): AuditR
       case AuditAction.ARGUMENTS_CHANGED:
         return [record({ action, answer, isBound: true, shown: describeEdit(call, edit ?? {}) })];
       case AuditAction.APPROVED:
-        // With the user's own content, the digest of the call is known only when the call starts.
-        return [record({ action, answer, isBound: !hasOwnContent(answer) })];
+        // With the user's own content of a file, the digest of the call is known only when the call starts.
+        return [record({ action, answer, isBound: answer?.modifiedDetails.case !== "fileDetails" })];
       case AuditAction.STARTED: {
         const earlier = findConfirmation(before, toolCallId);
         const started = record({ action, answer, isBound: true });
-        if (!hasOwnContent(earlier)) return [started];
+        if (earlier?.modifiedDetails.case !== "fileDetails") return [started];
         const approved = {
           action: AuditAction.APPROVED,
           answer: earlier,
@@ -84,16 +84,20 @@ export function approvalModeRecord(
   return create(AuditRecordSchema, defined({ principal, taskId, sequence, time, action, shown }));
 }
 
-/** Whether the message of an event sets options of the agent itself. */
-export function setsAgentOptions({ payload }: TaskEvent): boolean {
-  return Object.keys(agentOptionsOf(payload)).length > 0;
-}
-
-/** Returns the audit record for an event whose message sets options of the agent itself. */
-export function agentOptionsRecord(principal: string, { taskId, sequence, time, payload }: TaskEvent): AuditRecord {
+/**
+ * Returns the audit record for an event whose message sets options of the agent itself; none for any other event.
+ *
+ * @param principalOf returns the principal of the task; called only for such an event, because it folds the task
+ */
+export function agentOptionsRecords(
+  principalOf: () => string,
+  { taskId, sequence, time, payload }: TaskEvent,
+): AuditRecord[] {
+  const options = agentOptionsOf(payload);
+  if (Object.keys(options).length === 0) return [];
   const action = AuditAction.AGENT_OPTIONS_SET;
-  const shown = canonicalJson(agentOptionsOf(payload));
-  return create(AuditRecordSchema, defined({ principal, taskId, sequence, time, action, shown }));
+  const fields = { principal: principalOf(), taskId, sequence, time, action, shown: canonicalJson(options) };
+  return [create(AuditRecordSchema, defined(fields))];
 }
 
 function agentOptionsOf(payload: TaskEvent["payload"]): Readonly<Record<string, string>> {
@@ -107,11 +111,6 @@ function agentOptionsOf(payload: TaskEvent["payload"]): Readonly<Record<string, 
     default:
       return {};
   }
-}
-
-/** Whether an answer approves the user's own content of a file instead of the proposed one. */
-function hasOwnContent(answer: ToolCallConfirmation | undefined): boolean {
-  return answer?.modifiedDetails.case === "fileDetails";
 }
 
 /** Returns the arguments that a user wrote for a call, and the names of those that differ, as JSON with sorted keys. */

@@ -2,11 +2,6 @@ import { findToolCall, type Message, type Task } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { answeredCalls, fixedArguments } from "./answer.ts";
 
-/** Whether a message has arguments in place of those of tool calls. */
-export function changesArguments({ parts }: Message): boolean {
-  return parts.some(({ modifiedArguments }) => modifiedArguments !== undefined);
-}
-
 /**
  * Has the agent check the arguments that a message has in place of those of tool calls (TOOL-12).
  *

@@ -14,7 +14,7 @@ import type { InboxAnswer } from "../store/task-inbox.ts";
 import { labelAfter, labelOf } from "../store/task-label.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import type { TaskLabel, TaskStore } from "../store/task-store.ts";
-import { agentOptionsRecord, approvalModeRecord, auditRecords, setsAgentOptions } from "./audit.ts";
+import { agentOptionsRecords, approvalModeRecord, auditRecords } from "./audit.ts";
 import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
 import { LazyFold } from "./lazy-fold.ts";
@@ -122,9 +122,7 @@ export class EventLog {
     const events = entries.map((entry) => this.#record(entry, time));
     const changes = events.filter((_event, index) => entries[index]?.approvalMode !== undefined);
     const changeRecords = changes.map((event) => approvalModeRecord(this.#fold.task.principal, event));
-    const optionRecords = events
-      .filter(setsAgentOptions)
-      .map((event) => agentOptionsRecord(this.#fold.task.principal, event));
+    const optionRecords = events.flatMap((event) => agentOptionsRecords(() => this.#fold.task.principal, event));
     const audit = [...changeRecords, ...optionRecords, ...(before ? auditRecords(before, events) : [])];
     this.conversation.earlier.noteChange(this.#fold.taskId);
     try {

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type ApprovalMode, type Message, type Task, type TaskCreated, TaskSchema, TaskState } from "@devtool/schema";
+import { type ApprovalMode, type Task, type TaskCreated, TaskSchema, TaskState } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError, isDataLoss, quoted } from "../errors.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
@@ -79,7 +79,7 @@ export class SessionRegistry implements AsyncDisposable {
 
   /** Creates a task and starts its agent. Resolves when the task is durable. */
   async create(taskId: string, place: TaskPlace, created: TaskCreated): Promise<HeldSession> {
-    this.#assertRunning();
+    if (this.#isStopping) throw stopping();
     const { contextId, extensionActive, agentSessionId, approvalMode } = place;
     const { message, settings, sessionSettings, command, principal } = created;
     const unreachable = this.reach.problemOf(settings?.workspacePath ?? "");
@@ -125,7 +125,7 @@ export class SessionRegistry implements AsyncDisposable {
   /** Returns the session of a task. Undefined when the store has no such task, or another server runs it. */
   async own(taskId: string): Promise<HeldSession<TaskSession> | undefined> {
     const open = this.#tasks.get(taskId);
-    if (!open) this.#assertRunning();
+    if (!open && this.#isStopping) throw stopping();
     const task = open ?? { opening: this.#load(taskId), holders: 0 };
     using held = await this.#hold(taskId, task);
     if (held && !(await held.session.isCurrent())) {
@@ -182,10 +182,6 @@ export class SessionRegistry implements AsyncDisposable {
       if (session) await run(session);
     });
     await Promise.all(opened);
-  }
-
-  #assertRunning(): void {
-    if (this.#isStopping) throw stopping();
   }
 
   /** Waits until a task is open and holds its session. Removes the task from the registry when it cannot be opened. */
@@ -264,8 +260,10 @@ export class SessionRegistry implements AsyncDisposable {
   #open(task: Task, executor: AgentExecutor, conversation: Conversation, lease: TaskLease | undefined): TaskSession {
     const { store, now, messages, shared } = this.#options;
     const log = new EventLog({ store, task, conversation, now, lease, feed: this.feed });
-    const earlier = (current: Task): Promise<readonly Message[]> => conversation.earlier.of(store, current);
-    return new TaskSession({ log, executor, lease, messages, earlier, sessions: shared?.sessions });
+    return new TaskSession({
+      ...{ log, executor, lease, messages, sessions: shared?.sessions },
+      earlier: (current) => conversation.earlier.of(store, current),
+    });
   }
 
   async #listTasks(state: TaskState): Promise<string[]> {

@@ -13,6 +13,7 @@ import {
   type Task,
   type TaskCreated,
   type TaskEvent,
+  TaskRenamedSchema,
   TaskState,
   ToolCallStatus,
 } from "@devtool/schema";
@@ -24,7 +25,7 @@ import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import { answeredCalls, assertNotEnded } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
-import { changesArguments, checkArguments } from "./check-arguments.ts";
+import { checkArguments } from "./check-arguments.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import {
   changedMode,
@@ -39,7 +40,7 @@ import {
 import type { RecordedMessages } from "./recorded-messages.ts";
 import { cutTurnNotice, recoverTask } from "./recover.ts";
 import type { Incoming, TaskHandle } from "./task-handle.ts";
-import { abortedEntry, CANCELED, endTextEntries, renamedEntry } from "./turn-entries.ts";
+import { abortedEntry, CANCELED, endTextEntries } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
 import { type Outcome, TurnRunner } from "./turn-runner.ts";
 
@@ -87,8 +88,10 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     this.#recorder = new TurnRecorder(log, executor.checkArguments ? "editable" : "fixed");
     this.#executor = executor;
     this.#earlier = earlier;
-    const recordEnd = (outcome: Outcome): Promise<void> => this.#end(outcome);
-    this.#runner = new TurnRunner({ log, recorder: this.#recorder, executor, earlier, sessions, recordEnd });
+    this.#runner = new TurnRunner({
+      ...{ log, recorder: this.#recorder, executor, earlier, sessions },
+      recordEnd: (outcome) => this.#end(outcome),
+    });
     this.#messages = messages;
     lease?.lost.addEventListener("abort", this.#lose);
     // A signal that has aborted already calls no listener.
@@ -146,7 +149,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   async accept(incoming: Incoming): Promise<bigint> {
     const take = async (): Promise<bigint> => {
       // The calls may be answered while the arguments are checked. `#take` finds that out.
-      if (changesArguments(incoming.message))
+      if (incoming.message.parts.some(({ modifiedArguments }) => modifiedArguments !== undefined))
         await checkArguments(this.task, incoming.message, this.#executor, this.#stopped.signal);
       return this.#take(incoming);
     };
@@ -192,7 +195,8 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
 
   async setTitle(title: string, clientLabel: string, entry?: bigint): Promise<void> {
     if (this.task.title === title) return;
-    await this.#recorder.append([renamedEntry(this.task, title, clientLabel)], this.#answerTo(entry));
+    const value = create(TaskRenamedSchema, { title, principal: this.task.principal, clientLabel });
+    await this.#recorder.append([{ payload: { case: "renamed", value } }], this.#answerTo(entry));
   }
 
   async cancel(): Promise<void> {

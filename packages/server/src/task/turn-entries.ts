@@ -1,13 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  MessageSchema,
-  Role,
-  StateChangeSchema,
-  type Task,
-  TaskRenamedSchema,
-  TaskState,
-  TextContentSchema,
-} from "@devtool/schema";
+import { MessageSchema, Role, StateChangeSchema, type Task, TaskState, TextContentSchema } from "@devtool/schema";
 import type { AgentEvent } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import type { LogEntry } from "./event-log.ts";
@@ -44,9 +36,4 @@ export function abortedEntry(reason: unknown): LogEntry {
 /** Creates the entry of a change to another state. */
 export function stateEntry(state: TaskState, change: MessageInitShape<typeof StateChangeSchema> = {}): LogEntry {
   return { state, payload: { case: "stateChange", value: create(StateChangeSchema, change) } };
-}
-
-/** Creates the entry that gives a task another title. */
-export function renamedEntry({ principal }: Task, title: string, clientLabel: string): LogEntry {
-  return { payload: { case: "renamed", value: create(TaskRenamedSchema, { title, principal, clientLabel }) } };
 }

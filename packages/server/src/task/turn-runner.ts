@@ -1,13 +1,17 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { type Message, MessageDelivery, type Task, TaskState, type ToolCallConfirmation } from "@devtool/schema";
-import type { AgentExecutor } from "../agent/agent-executor.ts";
+import type { AgentExecutor, Turn } from "../agent/agent-executor.ts";
 import { Confirmations } from "../agent/confirmations.ts";
-import type { AgentSessions } from "../store/agent-sessions.ts";
+import { isPrompt, turnNews } from "../agent/turn-news.ts";
+import { TurnReplay } from "../agent/turn-replay.ts";
+import type { AgentSessions, SessionTurn } from "../store/agent-sessions.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
-import { createTurn } from "./live-turn.ts";
 import { hasOwnTurn, takenEntry } from "./message-queue.ts";
-import { beginSessionTurn } from "./session-turn.ts";
 import { CANCELED, endEntry, stateEntry } from "./turn-entries.ts";
 import type { TurnRecorder } from "./turn-recorder.ts";
+
+/** The time in milliseconds between attempts to begin a turn while another server works in the conversation. */
+const RETRY_MS = 500;
 
 /** How a turn of the agent ended: by itself, or because it was aborted or failed. */
 export type Outcome =
@@ -76,13 +80,11 @@ export class TurnRunner implements AsyncDisposable {
 
   /** Waits for the end of the turn that runs, if one does, and closes the executor. */
   [Symbol.asyncDispose](): Promise<void> {
-    this.#closed ??= this.#close();
+    this.#closed ??= (async () => {
+      await this.#run?.ended;
+      await this.#options.executor[Symbol.asyncDispose]?.();
+    })();
     return this.#closed;
-  }
-
-  async #close(): Promise<void> {
-    await this.#run?.ended;
-    await this.#options.executor[Symbol.asyncDispose]?.();
   }
 
   /** Ends the agent at once: what it does cannot be recorded any more, and another server may do it as well. */
@@ -112,7 +114,7 @@ export class TurnRunner implements AsyncDisposable {
   async #runTurn(signal: AbortSignal): Promise<LogEntry> {
     const { log, recorder, executor, earlier, sessions } = this.#options;
     await using session =
-      sessions && executor.keepsSession ? await beginSessionTurn({ sessions, log, recorder }, signal) : undefined;
+      sessions && executor.keepsSession ? await beginSessionTurn(this.#options, sessions, signal) : undefined;
     recorder.model = (await executor.modelFor?.(log.task)) ?? "";
     // The agent starts before this is durable. Its events follow in the log. Store failures surface on the next append.
     recorder.appendWithState([]).catch(() => undefined);
@@ -142,4 +144,58 @@ export class TurnRunner implements AsyncDisposable {
     if (messages.length === 0 || hasOwnTurn(log.task)) return;
     recorder.append(messages.map((each) => takenEntry(log.task, each))).catch(() => undefined);
   }
+}
+
+/**
+ * Waits until no other server works in the conversation of a task, and begins a turn there.
+ *
+ * The task then has the id of the agent's session that the last turn used, whichever server had it.
+ */
+async function beginSessionTurn(
+  { log, recorder }: TurnRunnerOptions,
+  sessions: AgentSessions,
+  signal: AbortSignal,
+): Promise<SessionTurn> {
+  for (;;) {
+    const turn = await sessions.begin(log.task);
+    if (!turn) {
+      await delay(RETRY_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+      continue;
+    }
+    log.conversation.agentSessionId = turn.agentSessionId || log.conversation.agentSessionId;
+    // The first event with the id puts it into the task. Store failures surface on the next append.
+    if (log.task.agentSessionId !== log.conversation.agentSessionId)
+      recorder.append([{ payload: { case: undefined } }]).catch(() => undefined);
+    return turn;
+  }
+}
+
+/** Dependencies of a turn. */
+interface TurnOptions {
+  readonly log: EventLog;
+  /** The messages of the tasks that this one continues, oldest first. */
+  readonly earlier: readonly Message[];
+  readonly confirmations: Confirmations;
+  /** Whether an earlier executor worked on the task. */
+  readonly isRestarted: boolean;
+  readonly takeSteering: () => void;
+  /** See `Turn.sessionFence`. */
+  readonly sessionFence: bigint;
+}
+
+/** Creates the turn that starts now, for the executor. */
+function createTurn({ log, confirmations, isRestarted, ...rest }: TurnOptions): Turn {
+  const atStart = log.task;
+  const replay = new TurnReplay({ task: () => log.task, confirmations });
+  return {
+    get task() {
+      return log.task;
+    },
+    ...rest,
+    prompt: atStart.history.findLast(isPrompt),
+    news: turnNews(atStart, isRestarted),
+    say: (text) => replay.say(text),
+    call: (call, signal) => replay.call(call, signal),
+    confirmations,
+  };
 }
