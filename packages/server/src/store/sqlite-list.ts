@@ -1,6 +1,5 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from "node:sqlite";
 import { foldTitle } from "@devtool/schema";
-import { Filters } from "./filters.ts";
 import { decodeCursor } from "./list-position.ts";
 import type { TaskQuery } from "./task-store.ts";
 
@@ -31,4 +30,24 @@ export function readList(database: DatabaseSync, query: TaskQuery): Record<strin
        ORDER BY task.time_ms DESC, task.id DESC`,
     )
     .all(...filters.values, limit + 1);
+}
+
+/** Collects the conditions of an SQL query that apply, with their values. */
+class Filters {
+  readonly values: SQLInputValue[] = [];
+  readonly #conditions: string[] = [];
+
+  /** Adds a condition, unless one of its values is undefined. */
+  add(condition: string, ...values: readonly (SQLInputValue | undefined)[]): this {
+    const given = values.filter((value) => value !== undefined);
+    if (given.length < values.length) return this;
+    this.#conditions.push(condition);
+    this.values.push(...given);
+    return this;
+  }
+
+  /** The WHERE clause; empty without conditions. */
+  get where(): string {
+    return this.#conditions.length > 0 ? `WHERE ${this.#conditions.join(" AND ")}` : "";
+  }
 }

@@ -157,13 +157,11 @@ export class SqliteTaskStore implements ServerStore {
 
   /** Commits the queued appends and closes the file. */
   [Symbol.asyncDispose](): Promise<void> {
-    this.#closed ??= this.#close();
+    this.#closed ??= (async () => {
+      if (this.#queue.length > 0) this.#flush();
+      this.#database.close();
+    })();
     return this.#closed;
-  }
-
-  async #close(): Promise<void> {
-    if (this.#queue.length > 0) this.#flush();
-    this.#database.close();
   }
 
   /**
