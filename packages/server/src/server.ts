@@ -14,6 +14,7 @@ import { createBrowserAccessHandler } from "./handler/browser-access-handler.ts"
 import { BrowserSessions } from "./handler/browser-sessions.ts";
 import { OPERATOR } from "./handler/caller.ts";
 import { errorLines, noticeLine } from "./operator-notice.ts";
+import type { Clock } from "./push/clock.ts";
 import { assertMountable, assertSafeExposure, normalizedPublicUrl } from "./server-access.ts";
 import { type HandlerOptions, limitsWithDefaults, type ServerOptions, type ServerSettings } from "./server-options.ts";
 import { createAuthenticator, credentialSources } from "./transport/auth/authentication.ts";
@@ -163,7 +164,8 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
   const onError = errorReporter(options);
   const token = options.token ?? randomBytes(32).toString("base64url");
   const proofKey = randomBytes(PROOF_BYTES);
-  const browsers = await browserSessionsFor(options, token);
+  const clock: Clock = { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }) };
+  const browsers = await browserSessionsFor(options, token, clock);
   const authenticator = await createAuthenticator(
     token,
     defined({ ...authenticationFor(options), browsers }),
@@ -172,13 +174,13 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
   const shutdown = new AbortController();
   const core = await openCore(agents, options, {
     ...place,
-    clock: { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }) },
+    clock,
     random: Math.random,
     nextId: randomUUID,
     onNotice: options.onNotice ?? ((text) => console.error(noticeLine(text))),
     onError,
   });
-  const readiness = new Readiness({ store: core.store, shutdown: shutdown.signal, now: Date.now });
+  const readiness = new Readiness({ store: core.store, shutdown: shutdown.signal, now: clock.now });
   const routes = serverRoutes({
     handler: core.handler,
     keys: core.keys,
@@ -203,19 +205,24 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
   });
   void core.notifications.notifier.start().catch(onError);
   const model = agents.default.model ?? "";
-  const transport = (): Promise<Transport> => transportTo(core, { shutdown: shutdown.signal, onError });
   shutdown.signal.addEventListener("abort", () => browsers?.[Symbol.dispose](), { once: true });
-  return { core, answering: { routes, authenticator }, shutdown, token, proofKey, model, transport };
+  return {
+    ...{ core, answering: { routes, authenticator }, shutdown, token, proofKey, model },
+    transport: () => transportTo(core, { shutdown: shutdown.signal, onError }),
+  };
 }
 
 /** Opens the sessions of web browsers, where the server has pages for them. */
-async function browserSessionsFor(options: ServerSettings, token: string): Promise<BrowserSessions | undefined> {
+async function browserSessionsFor(
+  options: ServerSettings,
+  token: string,
+  { now, sleep }: Clock,
+): Promise<BrowserSessions | undefined> {
   const { site, dataDirectory } = options;
   if (!site) return undefined;
   const file = dataDirectory === undefined ? undefined : join(dataDirectory, "browser-sessions.json");
-  const sleep = (ms: number, signal: AbortSignal): Promise<void> => delay(ms, undefined, { signal, ref: false });
   const sources = await credentialSources(token, authenticationFor(options));
-  return BrowserSessions.open({ file, sources, now: Date.now, sleep });
+  return BrowserSessions.open({ file, sources, now, sleep });
 }
 
 /**

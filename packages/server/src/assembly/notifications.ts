@@ -1,5 +1,5 @@
 import { PushFormat } from "@devtool/schema";
-import { withHiddenSecrets } from "../handler/push-handler.ts";
+import { hideSecretsInEvent } from "../handler/hide-secrets.ts";
 import type { Clock } from "../push/clock.ts";
 import { createGuardedPoster } from "../push/guarded-poster.ts";
 import { type PushEncoding, taskEventEncoding } from "../push/push-format.ts";
@@ -54,7 +54,13 @@ export function createNotifications(options: NotificationsOptions): Notification
     ownPorts: options.ownPorts,
     allowing: (target: string): string => `--push-target ${target} (push_targets)`,
   };
-  const encodings = new Map(ENCODINGS.map(([format, encoding]) => [format, withHiddenSecrets(encoding)]));
+  // Posts contain no secrets of a session's MCP servers (S12).
+  const encodings = new Map(
+    ENCODINGS.map(([format, { contentType, encode }]): [PushFormat, PushEncoding] => [
+      format,
+      { contentType, encode: (event) => encode(hideSecretsInEvent(event)) },
+    ]),
+  );
   const notifier = new PushNotifier({
     store,
     configs,
@@ -64,8 +70,13 @@ export function createNotifications(options: NotificationsOptions): Notification
     onError,
     fenceOf: shared && ((taskId) => fences.get(taskId)),
     poster: createGuardedPoster({ policy, keys, issuer, now: () => clock.now() }),
-    onEnded: (subscription, text) => {
-      appendNotice(registry, pushConfigKey(subscription).taskId, text).catch(onError);
+    onEnded: async (subscription, text) => {
+      try {
+        using held = await registry.get(pushConfigKey(subscription).taskId);
+        await held?.session.addNotice(text);
+      } catch (reason) {
+        onError(reason);
+      }
     },
   });
   const tasks = shared && new TaskPush({ notifier, registry, shared, fences, onError });
@@ -80,8 +91,3 @@ const ENCODINGS: readonly (readonly [PushFormat, PushEncoding])[] = [
   ...A2A_V03_PUSH_ENCODINGS,
   ...A2A_V1_PUSH_ENCODINGS,
 ];
-
-async function appendNotice(registry: SessionRegistry, taskId: string, text: string): Promise<void> {
-  using held = await registry.get(taskId);
-  await held?.session.addNotice(text);
-}

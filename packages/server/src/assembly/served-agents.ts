@@ -18,18 +18,21 @@ export class ServedAgents implements AsyncDisposable {
   readonly default: Agent;
   readonly #defaultName: string;
   readonly #agents: ReadonlyMap<string, Agent>;
+  /** The names of all agents, for error messages. */
+  readonly #names: string;
   readonly #opened = new Map<string, OpenAgent>();
 
   /** Throws `Code.InvalidArgument` when there is no agent, a name is invalid, or the default agent is missing. */
   constructor({ agents, defaultAgent }: Pick<ServerOptions, "agents" | "defaultAgent">) {
     this.#agents = new Map(Object.entries(agents));
+    this.#names = [...this.#agents.keys()].join(", ");
     const [first = ""] = this.#agents.keys();
     this.#defaultName = defaultAgent ?? first;
     const found = this.#agents.get(this.#defaultName);
     const wrong = [...this.#agents.keys()].find((name) => !/^[\w-]+$/.test(name));
     if (wrong !== undefined) throw invalid("agents", wrong, "is not a name", "use letters, digits, - and _");
     if (!found) {
-      const remedy = `choose ${this.#names() || "one"}`;
+      const remedy = `choose ${this.#names || "one"}`;
       throw invalid("default_agent", this.#defaultName, "is not one of the agents", remedy);
     }
     this.default = found;
@@ -47,10 +50,10 @@ export class ServedAgents implements AsyncDisposable {
 
   /** Creates the executor of a task. When its agent is no longer served, the executor fails each turn. */
   createExecutor(task: Task): AgentExecutor {
-    const name = this.#nameOf(task);
+    const name = task.sessionSettings?.agent || this.#defaultName;
     const agent = this.#opened.get(name);
     if (agent) return agent.createExecutor(task);
-    const remedy = `choose ${this.#names()}`;
+    const remedy = `choose ${this.#names}`;
     const missing = new DevtoolError(`agent ${quoted(name)} is not served here`, Code.NotFound, { remedy });
     return {
       // biome-ignore lint/correctness/useYield: the turn fails before it has an event.
@@ -67,7 +70,7 @@ export class ServedAgents implements AsyncDisposable {
 
   /** Returns the agent of a task; undefined when it is no longer served. */
   agentOf(task: Task): OpenAgent | undefined {
-    return this.#opened.get(this.#nameOf(task));
+    return this.#opened.get(task.sessionSettings?.agent || this.#defaultName);
   }
 
   /**
@@ -93,7 +96,7 @@ export class ServedAgents implements AsyncDisposable {
   resolve(name: string): string {
     if (name === "") return this.#agents.size > 1 ? this.#defaultName : "";
     if (this.#agents.has(name)) return name;
-    throw invalid("session_settings.agent", name, "is not served here", `choose ${this.#names()}`);
+    throw invalid("session_settings.agent", name, "is not served here", `choose ${this.#names}`);
   }
 
   /**
@@ -179,14 +182,6 @@ export class ServedAgents implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.allSettled([...this.#opened.values()].map((agent) => agent[Symbol.asyncDispose]?.()));
     this.#opened.clear();
-  }
-
-  #nameOf({ sessionSettings }: Task): string {
-    return sessionSettings?.agent || this.#defaultName;
-  }
-
-  #names(): string {
-    return [...this.#agents.keys()].join(", ");
   }
 }
 

@@ -20,7 +20,7 @@ import { SigningKeys } from "../push/signing-keys.ts";
 import { limitsWithDefaults, type ServerLimits, type ServerSettings } from "../server-options.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { createAgentConversations } from "../task/agent-conversations.ts";
-import { InboxWorker, type InboxWorkerOptions } from "../task/inbox-worker.ts";
+import { InboxWorker } from "../task/inbox-worker.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
 import { SessionRegistry } from "../task/session-registry.ts";
 import { Takeover } from "../task/takeover.ts";
@@ -79,9 +79,10 @@ export async function openCore(
   const { retryWindowMs = 10 * 60_000 } = options;
   const messages = new RecordedMessages({ store, now, retryWindowMs, shared: opened.shared });
   const copied = opened.shared && messages;
-  const assertHere = (path: string): void => assertReachable(path, rootsOf(options));
-  const reaching = { shared: opened.shared, assertReachable: assertHere };
-  const registry = new SessionRegistry({ store, createExecutor, now, messages: copied, ...reaching });
+  const registry = new SessionRegistry({
+    ...{ store, createExecutor, now, messages: copied, shared: opened.shared },
+    assertReachable: (path) => assertReachable(path, rootsOf(options)),
+  });
   const ownKeys = dataDirectory === undefined ? undefined : keyFile(join(dataDirectory, "signing-keys.json"));
   const { shared, pushConfigs: configs } = opened;
   const keys = new SigningKeys({ now: clock.now, storage: shared?.keys ?? ownKeys });
@@ -134,9 +135,10 @@ function joinFleet(
   }: Pick<ServerCore, "registry" | "notifications"> & Pick<Surroundings, "clock" | "onError">,
   signal: AbortSignal,
 ): InboxWorker {
-  const onPushConfig: InboxWorkerOptions["onPushConfig"] = async (session, id) =>
-    notifications.tasks?.take(session, id);
-  const inbox = new InboxWorker({ inbox: shared.inbox, registry, onPushConfig, onError });
+  const inbox = new InboxWorker({
+    ...{ inbox: shared.inbox, registry, onError },
+    onPushConfig: async (session, id) => notifications.tasks?.take(session, id),
+  });
   void new Takeover({ registry, shared, clock, onError }).watch(signal);
   return inbox;
 }

@@ -1,9 +1,17 @@
 import { hash, randomBytes } from "node:crypto";
-import { create } from "@bufbuild/protobuf";
+import { readFile, stat } from "node:fs/promises";
+import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import { type BrowserSession, BrowserSessionSchema, CallerRight, type StoredBrowserSession } from "@devtool/schema";
+import {
+  type BrowserSession,
+  BrowserSessionFileSchema,
+  BrowserSessionSchema,
+  CallerRight,
+  type StoredBrowserSession,
+} from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
-import { readBrowserSessions, writeBrowserSessions } from "./browser-session-file.ts";
+import { failpoint } from "../failpoint.ts";
+import { replaceFile } from "../files/replace-file.ts";
 import type { Caller, Right } from "./caller.ts";
 
 /** The time in milliseconds in which a code can be redeemed. */
@@ -189,11 +197,15 @@ export class BrowserSessions implements Disposable {
   async #save(): Promise<void> {
     const { file } = this.#options;
     if (file === undefined) return;
-    const write = (): Promise<void> =>
-      writeBrowserSessions(
-        file,
-        [...this.#sessions.values()].map(({ stored }) => stored),
-      );
+    const write = async (): Promise<void> => {
+      const sessions = [...this.#sessions.values()].map(({ stored }) => stored);
+      const content = toJsonString(BrowserSessionFileSchema, create(BrowserSessionFileSchema, { sessions }), {
+        prettySpaces: 2,
+      });
+      failpoint("devtool:browser-sessions.write.before");
+      await replaceFile(file, `${content}\n`);
+      failpoint("devtool:browser-sessions.write.after");
+    };
     this.#written = this.#written.then(write, write);
     await this.#written;
   }
@@ -208,4 +220,18 @@ function digestOf(secret: string): string {
 function tooMany(what: string, remedy: string): DevtoolError {
   const problem = `there are ${MAX_PER_PRINCIPAL} browser ${what} already, which is the limit`;
   return new DevtoolError(problem, Code.ResourceExhausted, { remedy });
+}
+
+/** Reads browser sessions; none when there is no file. Throws for a file that is damaged, or that other users can access. */
+async function readBrowserSessions(path: string): Promise<readonly StoredBrowserSession[]> {
+  try {
+    const { mode } = await stat(path);
+    if ((mode & 0o077) !== 0) throw new Error("other users can access it");
+    return fromJsonString(BrowserSessionFileSchema, await readFile(path, "utf8")).sessions;
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return [];
+    const remedy = "remove it, which ends the sessions of browsers";
+    const problem = `browser sessions in "${path}" cannot be read: ${cause instanceof Error ? cause.message : cause}`;
+    throw new DevtoolError(problem, Code.FailedPrecondition, { remedy, cause });
+  }
 }

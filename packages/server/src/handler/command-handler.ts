@@ -8,7 +8,6 @@ import {
   isAwaitingApproval,
   isInterrupted,
   type SlashCommandService,
-  type TaskEvent,
   TaskState,
 } from "@devtool/schema";
 import type { AgentCommands } from "../agent/agent.ts";
@@ -63,8 +62,13 @@ async function firstResult(
   after: bigint,
   signal: AbortSignal,
 ): Promise<ExecuteSlashCommandResponse> {
-  for await (const event of session.read(after, signal)) {
-    if (isInterrupted(event.state) || hasStarted(event)) break;
+  for await (const { payload, state } of session.read(after, signal)) {
+    // A command acts when it makes a call that needs no approval, has output, or ends.
+    const isActing =
+      payload.case === "toolCall"
+        ? !isAwaitingApproval(payload.value)
+        : payload.case === "text" || payload.case === "thought" || state > TaskState.WORKING;
+    if (isInterrupted(state) || isActing) break;
   }
   const request = awaitedToolCalls(session.task)[0]?.confirmationRequest;
   if (!request) {
@@ -79,10 +83,4 @@ async function firstResult(
       : CommandExecutionStatus.AWAITING_ACTION_CONFIRMATION,
     message: "The command waits for your approval.",
   });
-}
-
-/** Whether an event shows that a command acts: a call that needs no approval, output, or its end. */
-function hasStarted({ payload, state }: TaskEvent): boolean {
-  if (payload.case === "toolCall") return !isAwaitingApproval(payload.value);
-  return payload.case === "text" || payload.case === "thought" || state > TaskState.WORKING;
 }

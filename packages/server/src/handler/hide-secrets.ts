@@ -7,6 +7,7 @@ import {
   type Task,
   type TaskEvent,
 } from "@devtool/schema";
+import { isObject } from "@devtool/schema/json";
 
 /** Replaces a secret. */
 const HIDDEN = "[hidden]";
@@ -40,17 +41,14 @@ export function hideSecretsInTask<T extends Pick<Task, "sessionSettings">>(task:
 export function hideSecretsInMessage(message: Message): Message {
   const { metadata } = message;
   if (!metadata) return message;
-  const kept = Object.entries(metadata).map(([uri, value]): [string, JsonValue] => [uri, withoutServerSecrets(value)]);
+  const kept = Object.entries(metadata).map(([uri, value]): [string, JsonValue] => {
+    if (!isObject(value)) return [uri, value];
+    const fields = Object.entries(value).map(([name, item]): [string, JsonValue] =>
+      SERVER_FIELDS.has(name) && Array.isArray(item) ? [name, item.map(hideServerJson)] : [name, item],
+    );
+    return [uri, Object.fromEntries(fields)];
+  });
   return { ...message, metadata: Object.fromEntries(kept) };
-}
-
-/** Returns the metadata of one extension with its list of MCP servers, if there is one, made safe. */
-function withoutServerSecrets(value: JsonValue): JsonValue {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const entries = Object.entries(value).map(([key, item]): [string, JsonValue] =>
-    SERVER_FIELDS.has(key) && Array.isArray(item) ? [key, item.map(hideServerJson)] : [key, item],
-  );
-  return Object.fromEntries(entries);
 }
 
 /** The names of the field with MCP servers: in the RFC, and in lower camel case. */

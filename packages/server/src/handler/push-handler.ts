@@ -2,11 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { PushConfigSchema, type PushService, type Task } from "@devtool/schema";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
-import type { PushEncoding } from "../push/push-format.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";
 import { principalOf } from "./caller.ts";
 import type { Exchanges } from "./exchange.ts";
-import { hideSecretsInEvent } from "./hide-secrets.ts";
 
 /** Creates the handler of `PushService` (PUSH-1). Without a registrar, it refuses every request. */
 export function createPushHandler(exchanges?: Exchanges, registrar?: PushRegistrar): ServiceImpl<typeof PushService> {
@@ -56,9 +54,4 @@ export function pushNotSupported(): DevtoolError {
   return new DevtoolError("push notifications are not supported", Code.Unimplemented, {
     remedy: "subscribe to the task instead",
   });
-}
-
-/** Wraps an encoding so that posts contain no secrets of a session's MCP servers (S12). */
-export function withHiddenSecrets(encoding: PushEncoding): PushEncoding {
-  return { ...encoding, encode: (event) => encoding.encode(hideSecretsInEvent(event)) };
 }

@@ -12,13 +12,12 @@ export function assertTurn(message: Message, session: Settings, options: Pick<Se
     throw invalid("message_settings.turn", "", problem, "send it with a message");
   }
   const { approvalPolicy, sandboxPolicy } = turnSettings;
-  assertKnown("approval_policy", approvalPolicy, ApprovalPolicy);
-  assertKnown("sandbox_policy", sandboxPolicy, SandboxPolicy);
+  // A client that is newer than this server may name a policy that narrows more than all that are known here.
+  for (const [field, value, known] of [
+    ["approval_policy", approvalPolicy, ApprovalPolicy[approvalPolicy]],
+    ["sandbox_policy", sandboxPolicy, SandboxPolicy[sandboxPolicy]],
+  ] as const)
+    if (known === undefined) throw invalid(`message_settings.turn.${field}`, String(value), "is not a policy");
   options.assertTurn(session.sessionSettings?.agent ?? "", turnSettings);
   turnDirectory(session, message);
-}
-
-/** A client that is newer than this server may name a policy that narrows more than all that are known here. */
-function assertKnown(field: string, value: number, known: Readonly<Record<number, string>>): void {
-  if (known[value] === undefined) throw invalid(`message_settings.turn.${field}`, String(value), "is not a policy");
 }

@@ -31,7 +31,10 @@ export interface Permit {
  */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
-  readonly #semaphore = new Semaphore(() => this.#limit());
+  readonly #semaphore = new Semaphore(() => {
+    if (!this.isOpen) return MAX_IN_FLIGHT;
+    return this.#options.clock.now() >= this.#openUntil ? 1 : 0;
+  });
   #failures = 0;
   /** The time in milliseconds before which no probe is permitted. */
   #openUntil = 0;
@@ -105,23 +108,20 @@ export class CircuitBreaker {
     };
   }
 
-  #limit(): number {
-    if (!this.isOpen) return MAX_IN_FLIGHT;
-    return this.#options.clock.now() >= this.#openUntil ? 1 : 0;
-  }
-
   /** Schedules the next probe, while the circuit is open and a post waits. */
   #timeNextProbe(): void {
     const { clock, stopped } = this.#options;
     const waitMs = this.#openUntil - clock.now();
     if (this.#isTimed || !this.isOpen || !this.#semaphore.isWanted || waitMs <= 0) return;
     this.#isTimed = true;
-    const probe = (): void => {
-      this.#isTimed = false;
-      this.#semaphore.advance();
-      // Posts that were in flight may have failed too and moved the time of the next probe.
-      this.#timeNextProbe();
-    };
-    clock.sleep(waitMs, stopped).then(probe, () => undefined);
+    clock.sleep(waitMs, stopped).then(
+      () => {
+        this.#isTimed = false;
+        this.#semaphore.advance();
+        // Posts that were in flight may have failed too and moved the time of the next probe.
+        this.#timeNextProbe();
+      },
+      () => undefined,
+    );
   }
 }

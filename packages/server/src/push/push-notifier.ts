@@ -143,8 +143,10 @@ export class PushNotifier implements AsyncDisposable {
     const fence = this.#fenceOf(taskId);
     if (!encoding || fence === undefined || deliveries.has(configId)) return;
     const breaker = this.#breakerOf(config, principal);
-    const onIdle = (): void => this.#closeIdle(taskId);
-    const delivery = new Delivery(this.#services, subscription, { encoding, breaker, fence, onIdle });
+    const delivery = new Delivery(this.#services, subscription, {
+      ...{ encoding, breaker, fence },
+      onIdle: () => this.#closeIdle(taskId),
+    });
     deliveries.set(configId, delivery);
     delivery.wake();
   }

@@ -49,7 +49,10 @@ const FILE_URL = artifact(
   { artifactId: "file-url", name: "Generated file" },
   file({ case: "uri", value: "https://example.com/output.txt" }),
 );
-const DATA = artifact({ artifactId: "data", name: "Generated data" }, data({ key: "value", count: 42 }));
+const DATA = artifact(
+  { artifactId: "data", name: "Generated data" },
+  create(PartSchema, { content: { case: "data", value: { key: "value", count: 42 } } }),
+);
 const CHUNKS = [
   chunk({ append: false, lastChunk: false }, "Generated "),
   chunk({ append: true, lastChunk: true }, "in two chunks"),
@@ -131,8 +134,4 @@ function text(value: string): Part {
 function file(source: File["source"]): Part {
   const value = create(FileSchema, { name: "output.txt", mediaType: "text/plain", source });
   return create(PartSchema, { content: { case: "file", value } });
-}
-
-function data(value: Record<string, string | number>): Part {
-  return create(PartSchema, { content: { case: "data", value } });
 }
