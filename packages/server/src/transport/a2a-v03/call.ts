@@ -3,11 +3,12 @@ import { EXTENSION_URI } from "@devtool/schema";
 import { extensionSignsV03, JsonRpcCode, type StreamView, showsExtension } from "@devtool/schema/a2a-v03";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { agentKey } from "../../handler/addressed-agent.ts";
+import { contextValuesFor } from "../../handler/caller.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { type Active, activationOf, viewOf } from "../a2a/activation.ts";
 import type { MethodCall } from "../a2a/method.ts";
 import { extensionNeeded, meetsRequirement } from "../a2a/required-extension.ts";
-import { contextValuesOf } from "../auth/admitted.ts";
+import { callerOf } from "../auth/admitted.ts";
 import { JsonRpcFailure } from "../http/json-rpc.ts";
 import { RequestContext } from "../http/request-context.ts";
 import { type HttpRequest, headerOf, takesStream } from "../http/route.ts";
@@ -41,7 +42,7 @@ const MESSAGE_METHODS: ReadonlySet<string> = new Set(["message/send", "message/s
 export function openCall(request: HttpRequest, requested: RequestedOperation): OpenedCall {
   const { operation, params, agent, encodeEvent, signal } = requested;
   const { method, name } = operation;
-  const values = contextValuesOf(request).set(agentKey, agent);
+  const values = contextValuesFor(callerOf(request)).set(agentKey, agent);
   const context = new RequestContext(request, { method, protocolName: "a2a-v0.3", signal, values });
   const { view, activates, header } = activationOf({
     headerOf: (header) => request.headers[header]?.toString(),
@@ -92,12 +93,4 @@ export function enterView(call: Pick<MethodCall, "view" | "nameExtension">, show
   const view = viewOf(call.view, shown);
   if (view === "extension") call.nameExtension();
   return view;
-}
-
-/**
- * Gives a call the view of its task's conversation if the extension is active there, also for
- * events from before that.
- */
-export function withTaskView(call: MethodCall, { extensionActive }: Active): MethodCall {
-  return call.view === "inherited" && extensionActive ? { ...call, view: "extension" } : call;
 }

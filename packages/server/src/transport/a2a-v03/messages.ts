@@ -16,7 +16,6 @@ import { assertTakesOutput, findTask, type MethodCall, taskEventFrom } from "../
 import { withPlainAnswer } from "../a2a/plain-answer.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
 import type { Frame } from "../http/answer.ts";
-import { withTaskView } from "./call.ts";
 import { encoderFor, encodeTaskFor, eventFrame } from "./frames.ts";
 import type { A2aV03ServiceOptions } from "./options.ts";
 import { withFormat } from "./push-configs.ts";
@@ -71,7 +70,9 @@ export async function resubscribe(
   call: MethodCall,
 ): Promise<AsyncIterable<Frame>> {
   const task = await findTask(handler, call, taskId);
-  const encoder = encoderFor(withTaskView(call, task));
+  // The view of the conversation holds for all events, also for those from before the extension was activated.
+  const isExtended = call.view === "inherited" && task.extensionActive;
+  const encoder = encoderFor(isExtended ? { ...call, view: "extension" } : call);
   return subscriptionFrames(handler, call, { task, after: call.lastEventId }, encoder);
 }
 

@@ -1,4 +1,8 @@
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { encodeRfcJson, ListTasksRequestSchema, ListTasksResponseSchema, SlashCommandService } from "@devtool/schema";
+import { agentCardFromV03, AgentCardSchema as CardV1Schema, encodeA2aJson } from "@devtool/schema/a2a-v1";
 import {
+  AgentCardSchema,
   AgentService,
   decodeMessageSend,
   decodePushConfig,
@@ -6,12 +10,18 @@ import {
   decodeTaskId,
   decodeTaskList,
   decodeTaskQuery,
+  encodeTask,
+  type TaskListQuery,
 } from "@devtool/schema/a2a-v03";
-import { cancelTask, findTask } from "../a2a/method.ts";
+import { assertKnown } from "../../handler/caller.ts";
+import type { RequestHandler } from "../../handler/request-handler.ts";
+import { commandSkills, hybridSecuritySchemes } from "../a2a/card.ts";
+import { listedTask, summaryTask } from "../a2a/listed-task.ts";
+import { cancelTask, findTask, type MethodCall } from "../a2a/method.ts";
+import { enterView } from "./call.ts";
+import { agentCard } from "./card.ts";
 import { ownOperations } from "./commands.ts";
-import { extendedCard } from "./extended-card.ts";
 import { encodeTaskFor } from "./frames.ts";
-import { listTasks } from "./list-tasks.ts";
 import { resubscribe, sendMessage, streamMessage } from "./messages.ts";
 import { type Operation, operationsOf, streaming, unary } from "./operation.ts";
 import type { A2aV03ServiceOptions } from "./options.ts";
@@ -45,4 +55,49 @@ export function createA2aV03Service(options: A2aV03ServiceOptions): ReadonlyMap<
     ),
   });
   return new Map([...operations, ...ownOperations(handler).map((own) => [own.name, own] as const)]);
+}
+
+/**
+ * Lists the caller's tasks, those changed last first, without history and artifacts unless the
+ * query asks for them.
+ *
+ * A2A 0.3 names `GET /v1/tasks` and says no more about it (section 3.5.6). Parameters and pages are
+ * those of A2A 1.0.
+ */
+async function listTasks(handler: RequestHandler, query: TaskListQuery, call: MethodCall): Promise<JsonObject> {
+  const { historyLength, includeArtifacts } = query;
+  const listed = await handler.tasks.listTasks(create(ListTasksRequestSchema, query), call.context);
+  const page = create(ListTasksResponseSchema, listed);
+  const tasks: JsonValue[] = [];
+  for (const summary of page.tasks) {
+    if (historyLength === 0 && !includeArtifacts) {
+      tasks.push(encodeTask(summaryTask(summary), { view: "plain", historyLength: 0 }));
+    } else {
+      const task = await listedTask(handler, call, summary);
+      const view = enterView(call, task);
+      tasks.push(encodeTask(includeArtifacts ? task : { ...task, artifacts: [] }, { view, historyLength }));
+    }
+  }
+  return { tasks, nextPageToken: page.nextPageToken };
+}
+
+/**
+ * Returns the card for authenticated callers: the public one with a skill for each slash command of
+ * the default workspace.
+ *
+ * Its security schemes have the fields of both forms in A2A 0.3, since clients of HTTP+JSON read
+ * either.
+ */
+async function extendedCard(
+  { handler, baseUrl, ...options }: A2aV03ServiceOptions,
+  { context }: MethodCall,
+): Promise<JsonObject> {
+  assertKnown(context);
+  const request = create(SlashCommandService.method.getAllSlashCommands.input);
+  const { commands = [] } = await handler.commands.getAllSlashCommands(request, context);
+  const card = agentCard(baseUrl, options);
+  const skills = [...card.skills, ...commands.flatMap((command) => commandSkills(command, []))];
+  const v03 = encodeRfcJson(AgentCardSchema, { ...card, skills });
+  const v1 = encodeA2aJson(CardV1Schema, agentCardFromV03(card));
+  return { ...v03, securitySchemes: hybridSecuritySchemes(v03.securitySchemes, v1.securitySchemes) };
 }

@@ -24,13 +24,16 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
     },
     async answer(request, response, call) {
       const { id } = call;
-      const error = (reason: unknown): string => failureText(id, reason, endpoint);
       try {
         const answered = await runMethod(request, endpoint, call);
-        await writeAnswer(response, answered, { endpoint, wrap: (result) => resultText(id, result), error });
+        await writeAnswer(response, answered, {
+          endpoint,
+          wrap: (result) => resultText(id, result),
+          error: (reason) => failureText(id, reason, endpoint),
+        });
       } catch (reason) {
         if (response.destroyed || response.headersSent) return;
-        send(response, 200, { body: error(reason) });
+        send(response, 200, { body: failureText(id, reason, endpoint) });
       }
     },
     refuseMediaType: (request, response, message) => {
@@ -62,11 +65,11 @@ async function runMethod(request: HttpRequest, endpoint: Endpoint, call: Dialect
   }
   assertHasId(call);
   const context = createContext(request, method, signal);
-  const headers = () => context.answerHeaders;
-  if (operation) return { answer: await operation.run(params ?? {}, context), headers };
-  assertVersion(versionOf(request));
-  const command = { method: name, params, context, takesStream: takesStream(request) };
-  return { answer: await runCommand(endpoint, command), headers };
+  if (!operation) assertVersion(versionOf(request));
+  const answer = operation
+    ? await operation.run(params ?? {}, context)
+    : await runCommand(endpoint, { method: name, params, context, takesStream: takesStream(request) });
+  return { answer, headers: () => context.answerHeaders };
 }
 
 function failureText(id: string, reason: unknown, endpoint: Endpoint): string {

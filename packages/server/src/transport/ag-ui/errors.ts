@@ -34,23 +34,15 @@ const FIELDS: Readonly<Record<string, string>> = {
  * `onError` too.
  */
 export function errorEvent(reason: unknown, onError: (reason: unknown) => void): JsonObject {
-  if (reason instanceof WireError) return encodeRunError(reason.message, wordOf(Code.InvalidArgument));
-  const { code, message } = DevtoolError.from(inClientsWords(reason));
-  if (code === Code.Internal) onError(reason);
-  return encodeRunError(message, wordOf(code));
-}
-
-/** Returns an error with the fields of runs in place of those of other requests, also for what is below a field. */
-function inClientsWords(reason: unknown): unknown {
+  if (reason instanceof WireError) return encodeRunError(reason.message, "invalid_argument");
   const { field = "" } = (reason instanceof DevtoolError && reason.details) || {};
+  // A field that is inside of one with another name in runs.
   const above = Object.keys(FIELDS).find((name) => field.startsWith(`${name}.`) || field.startsWith(`${name}[`)) ?? "";
   const below = above === "" ? {} : { [field]: `${FIELDS[above]}${field.slice(above.length)}` };
-  return withFieldNames(reason, { ...FIELDS, ...below });
-}
-
-/** Returns a code as Connect writes it: `invalid_argument`. */
-function wordOf(code: Code): string {
-  return ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
+  const { code, message } = DevtoolError.from(withFieldNames(reason, { ...FIELDS, ...below }));
+  if (code === Code.Internal) onError(reason);
+  // As Connect writes codes: `invalid_argument`.
+  return encodeRunError(message, ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase());
 }
 
 /** An error with an HTTP status that no `Code` maps to: the request begins no run. */
@@ -59,14 +51,15 @@ export class NotAcceptable extends DevtoolError {}
 /** Answers a request that begins no run, with a status of HTTP. Rethrows what is not the client's fault. */
 export function sendRefusal(response: HttpResponse, reason: unknown): void {
   if (response.destroyed || response.headersSent) return;
-  const status = statusOf(reason);
-  if (status === undefined || !(reason instanceof Error)) throw reason;
-  send(response, status, { body: JSON.stringify({ error: reason.message }) });
+  const found = REFUSALS.find(([kind]) => reason instanceof kind);
+  if (!found || !(reason instanceof Error)) throw reason;
+  send(response, found[1], { body: JSON.stringify({ error: reason.message }) });
 }
 
-function statusOf(reason: unknown): number | undefined {
-  if (reason instanceof BodyTooLarge) return 413;
-  if (reason instanceof UnsupportedMediaType) return 415;
-  if (reason instanceof NotAcceptable) return 406;
-  return reason instanceof WireError ? 400 : undefined;
-}
+/** The errors of requests that begin no run, with their statuses. */
+const REFUSALS = [
+  [BodyTooLarge, 413],
+  [UnsupportedMediaType, 415],
+  [NotAcceptable, 406],
+  [WireError, 400],
+] as const;

@@ -2,7 +2,8 @@ import { TaskService } from "@devtool/schema";
 import { decodeRunInput } from "@devtool/schema/ag-ui";
 import { Code, quoted } from "../../errors.ts";
 import { agentKey } from "../../handler/addressed-agent.ts";
-import { contextValuesOf } from "../auth/admitted.ts";
+import { contextValuesFor } from "../../handler/caller.ts";
+import { callerOf } from "../auth/admitted.ts";
 import { streamFrames } from "../http/answer.ts";
 import { assertJson, readBody } from "../http/body.ts";
 import { ClientGone } from "../http/client-gone.ts";
@@ -26,7 +27,7 @@ export function agUiRoutes(options: AgUiRoutesOptions): Route[] {
           assertJson(request);
           assertTakesStream(request);
           const input = decodeRunInput(await readBody(request, maxRequestBytes));
-          const values = contextValuesOf(request).set(agentKey, agent);
+          const values = contextValuesFor(callerOf(request)).set(agentKey, agent);
           const call = { method: TaskService.method.subscribeTask, protocolName: "ag-ui", signal: gone.signal, values };
           const context = new RequestContext(request, call);
           await streamFrames(response, runFrames({ ...options, context, input }), () => ({}), {

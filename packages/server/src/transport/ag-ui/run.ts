@@ -8,7 +8,6 @@ import {
   isTerminal,
   SubscribeTaskRequestSchema,
   type Task,
-  type TaskEvent,
   TaskEventSchema,
 } from "@devtool/schema";
 import {
@@ -48,17 +47,13 @@ export async function* runFrames(run: RequestedRun): AsyncIterable<Frame> {
   yield frameOf(encodeRunStarted(input));
   try {
     using _stream = run.handler.streams.enter(context);
-    yield* carryOut(run);
+    const { before, saying, taskId } = await say(run);
+    yield* showThread(run, before, saying);
+    yield* follow(run, taskId === before.id ? before : emptyTask(), taskId, saying);
   } catch (reason) {
     context.signal.throwIfAborted();
     yield frameOf(errorEvent(reason, onError));
   }
-}
-
-async function* carryOut(run: RequestedRun): AsyncIterable<Frame> {
-  const { before, saying, taskId } = await say(run);
-  yield* showThread(run, before, saying);
-  yield* follow(run, taskId === before.id ? before : emptyTask(), taskId, saying);
 }
 
 /** A thread as it was, and what a run has said to it. */
@@ -125,8 +120,12 @@ async function* follow(run: RequestedRun, before: Task, taskId: string, saying: 
   if (taskId === "") throw invalid("messages", "", "say nothing new: end them with a message of the user");
   const ownMessageId = saying.case === "send" ? (saying.request.message?.messageId ?? "") : "";
   const events = new RunEvents(before, ownMessageId);
-  if (saying.case !== "show" || !isAtRest(before)) {
-    for await (const event of read(run, taskId, before.sequence)) {
+  const wasAtRest = isTerminal(before.state) || isInterrupted(before.state);
+  if (saying.case !== "show" || !wasAtRest) {
+    const request = create(SubscribeTaskRequestSchema, { taskId, afterSequence: before.sequence });
+    for await (const { event: init } of run.handler.tasks.subscribeTask(request, run.context)) {
+      if (!init) continue;
+      const event = isMessage(init, TaskEventSchema) ? init : create(TaskEventSchema, init);
       for (const shown of events.receive(event)) yield frameOf(shown);
       const isEnd = saying.case === "cancel" ? isTerminal(event.state) : endsExchange(event);
       if (isEnd && hasSent(events.task, ownMessageId)) break;
@@ -136,22 +135,11 @@ async function* follow(run: RequestedRun, before: Task, taskId: string, saying: 
   for (const shown of encodeRunEnd(run.input, events, (tool) => parameters.get(tool))) yield frameOf(shown);
 }
 
-function isAtRest({ state }: Task): boolean {
-  return isTerminal(state) || isInterrupted(state);
-}
-
 /** Whether a task has the message of the run, if the run sends one: what ended before it belongs to others. */
 function hasSent({ history, queuedMessages }: Task, ownMessageId: string): boolean {
   if (ownMessageId === "") return true;
   const messages = [...history, ...queuedMessages.flatMap(({ message }) => message ?? [])];
   return messages.some(({ messageId }) => messageId === ownMessageId);
-}
-
-async function* read({ handler, context }: RequestedRun, taskId: string, after: bigint): AsyncIterable<TaskEvent> {
-  const request = create(SubscribeTaskRequestSchema, { taskId, afterSequence: after });
-  for await (const { event } of handler.tasks.subscribeTask(request, context)) {
-    if (event) yield isMessage(event, TaskEventSchema) ? event : create(TaskEventSchema, event);
-  }
 }
 
 /** Returns the schemas of the arguments of tools, by their names, if a question takes changed arguments. */

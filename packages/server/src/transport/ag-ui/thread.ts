@@ -30,11 +30,8 @@ export async function earlierTasks(handler: RequestHandler, last: Task, context:
   const { tasks = [] } = await handler.tasks.listTasks(request, context);
   const ids = tasks.flatMap(({ id = "" }) => (id === last.id ? [] : [id]));
   const earlier = await Promise.all(ids.map((id) => readTask(handler, id, context)));
-  return earlier.sort((one, other) => createdMs(one) - createdMs(other));
-}
-
-function createdMs({ createTime }: Task): number {
-  return createTime ? timestampMs(createTime) : 0;
+  const created = earlier.map((task) => ({ task, ms: task.createTime ? timestampMs(task.createTime) : 0 }));
+  return created.sort((one, other) => one.ms - other.ms).map(({ task }) => task);
 }
 
 /** Returns a task of the caller. Throws `Code.NotFound` when the caller has none with this id. */

@@ -1,6 +1,5 @@
-import type { ContextValues } from "@connectrpc/connect";
 import { Code, DevtoolError } from "../../errors.ts";
-import { type Caller, contextValuesFor } from "../../handler/caller.ts";
+import type { Caller } from "../../handler/caller.ts";
 import type { HttpRequest } from "../http/route.ts";
 
 const admitted = new WeakMap<HttpRequest, Caller>();
@@ -19,9 +18,4 @@ export function callerOf(request: HttpRequest): Caller {
   const caller = admitted.get(request);
   if (caller) return caller;
   throw new DevtoolError("caller: the request was admitted without credentials: this is a bug", Code.Internal);
-}
-
-/** Returns new context values for a call that a request makes, with its caller. */
-export function contextValuesOf(request: HttpRequest): ContextValues {
-  return contextValuesFor(callerOf(request));
 }

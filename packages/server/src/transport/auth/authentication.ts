@@ -2,7 +2,6 @@ import { hash, timingSafeEqual } from "node:crypto";
 import type { BrowserSessions } from "../../handler/browser-sessions.ts";
 import { ANONYMOUS, OPERATOR } from "../../handler/caller.ts";
 import { type Authenticator, bearerOf, firstOf } from "./authenticator.ts";
-import { createBrowserAuthenticator } from "./browser-authenticator.ts";
 import {
   type CertificateOptions,
   certificateSource,
@@ -55,7 +54,7 @@ export async function createAuthenticator(
   now: () => Date,
 ): Promise<Authenticator> {
   const authenticators = [tokenAuthenticator(token)];
-  if (browsers) authenticators.push(createBrowserAuthenticator(browsers));
+  if (browsers) authenticators.push(browserAuthenticator(browsers));
   // A token identifies the caller, a certificate often only the machine: tokens come first.
   if (jwt) authenticators.push((await import("./jwt-authenticator.ts")).createJwtAuthenticator(jwt, now));
   if (certificates) authenticators.push(createCertificateAuthenticator(certificates));
@@ -82,6 +81,19 @@ function tokenAuthenticator(token: string): Authenticator {
   return {
     authenticate: (request) =>
       timingSafeEqual(digest(bearerOf(request)), expected) ? { case: "caller", value: caller } : { case: "none" },
+  };
+}
+
+/** Identifies callers by the tokens of browser sessions, and ends their connections with the session. */
+function browserAuthenticator(sessions: BrowserSessions): Authenticator {
+  return {
+    authenticate(request) {
+      const token = bearerOf(request);
+      const caller = token === "" ? undefined : sessions.callerOf(token);
+      if (!caller) return { case: "none" };
+      sessions.hold(token, "stream" in request ? request.stream : request.socket);
+      return { case: "caller", value: caller };
+    },
   };
 }
 

@@ -112,8 +112,16 @@ function identifyCaller(
   { issuer, approveScope, auditScope }: JwtOptions,
   source: string,
 ): Verdict {
-  const subject = subjectOf(payload);
-  if (subject === undefined) return { case: "wrong", message: "the token has no unambiguous subject" };
+  // Two callers could share a subject that is not a text (`["bob"]` becomes `bob`), or has lone surrogates, which are all stored alike.
+  const subject: unknown = payload.sub;
+  if (
+    typeof subject !== "string" ||
+    subject === "" ||
+    subject.length > MAX_SUBJECT_LENGTH ||
+    !subject.isWellFormed() ||
+    /\p{Cc}/u.test(subject)
+  )
+    return { case: "wrong", message: "the token has no unambiguous subject" };
   const scopes = scopesOf(payload);
   const rights = new Set<Right>();
   if (approveScope === undefined || scopes.has(approveScope)) rights.add("approve");
@@ -122,15 +130,6 @@ function identifyCaller(
   if (payload.exp === undefined) return { case: "caller", value: caller };
   // Also for a clock that is behind.
   return { case: "caller", value: { ...caller, expireMs: (payload.exp + CLOCK_TOLERANCE_S) * 1000 } };
-}
-
-/**
- * Returns the subject of a token; undefined for one that two callers could share: `["bob"]` becomes
- * `bob` as text, and lone surrogates are all stored alike.
- */
-function subjectOf({ sub }: Readonly<Record<string, unknown>>): string | undefined {
-  if (typeof sub !== "string" || sub === "" || sub.length > MAX_SUBJECT_LENGTH) return undefined;
-  return sub.isWellFormed() && !/\p{Cc}/u.test(sub) ? sub : undefined;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { DescService } from "@bufbuild/protobuf";
+import type { DescService, Message } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
@@ -12,6 +12,7 @@ import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from
 import {
   AgentListService,
   AuditService,
+  assertJsonEncodable,
   BrowserAccessService,
   PushService,
   SlashCommandService,
@@ -20,15 +21,14 @@ import {
 } from "@devtool/schema";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import { SessionService } from "@devtool/schema/codex";
-import { type Caller, rightsKey } from "../../handler/caller.ts";
+import { DevtoolError } from "../../errors.ts";
+import { type Caller, contextValuesFor, rightsKey } from "../../handler/caller.ts";
 import { principalKey } from "../../handler/request-handler.ts";
-import { contextValuesOf } from "../auth/admitted.ts";
+import { callerOf } from "../auth/admitted.ts";
 import { isDisconnection } from "../http/client-gone.ts";
 import { nothingServed, pathOf, type Route } from "../http/route.ts";
 import { boundedHandler, COMPRESSIONS } from "./bounded.ts";
 import { blameClient, errorInterceptor, httpRequestKey } from "./errors.ts";
-import { refuseHttp1, withOwnVersionCheck } from "./http2-only.ts";
-import { refuseValuesWithoutJson } from "./json-encodable.ts";
 import { type ConnectRoutesOptions, REDEEM_PATH } from "./options.ts";
 import { registerReflection } from "./reflection.ts";
 
@@ -48,18 +48,21 @@ const MAX_ANONYMOUS_BYTES = 4096;
  */
 export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
   const { maxRequestBytes, onError } = options;
-  const limitOf = ({ requestPath }: { readonly requestPath: string }): number =>
-    requestPath === REDEEM_PATH ? MAX_ANONYMOUS_BYTES : maxRequestBytes;
   const handlers = new Map(
-    createRouter(options).handlers.map((each) => [each.requestPath, boundedHandler(each, limitOf(each))]),
+    createRouter(options).handlers.map((each) => {
+      const maxBytes = each.requestPath === REDEEM_PATH ? MAX_ANONYMOUS_BYTES : maxRequestBytes;
+      return [each.requestPath, boundedHandler(each, maxBytes)];
+    }),
   );
   return (request, response) => {
     const handle = handlers.get(pathOf(request));
     if (!handle) return nothingServed(request, response);
-    const values = contextValuesOf(request).set(httpRequestKey, request);
+    const values = contextValuesFor(callerOf(request)).set(httpRequestKey, request);
     const call = universalRequestFromNodeRequest(request, response, undefined, values);
+    // The library would answer a stream in both directions over HTTP/1.1 with the bare status 505. With this version it does not
+    // check, and `refuseHttp1` says what is wrong, in the protocol of the client.
     // Not awaited: with HTTP/1.1, the promise of a response that was written never resolves.
-    handle(withOwnVersionCheck(call))
+    handle({ ...call, httpVersion: "2.0" })
       .then((answer) => universalResponseToNodeResponse(answer, response))
       .catch((reason: unknown) => {
         const isEnded = ConnectError.from(reason).code === Code.Aborted;
@@ -74,14 +77,44 @@ export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
  * @param caller who makes the calls
  */
 export function inProcessTransport(options: ConnectRoutesOptions, caller: Caller): Transport {
-  const asCaller: Interceptor = (next) => (call) => {
-    call.contextValues.set(principalKey, caller.principal).set(rightsKey, caller.rights);
-    return next(call);
-  };
   const { onError, shutdown } = options;
-  const router = { interceptors: [asCaller, errorInterceptor(onError)], shutdownSignal: shutdown };
+  const interceptors: Interceptor[] = [
+    (next) => (call) => {
+      call.contextValues.set(principalKey, caller.principal).set(rightsKey, caller.rights);
+      return next(call);
+    },
+    errorInterceptor(onError),
+  ];
+  const router = { interceptors, shutdownSignal: shutdown };
   return createRouterTransport((routes) => void registerServices(routes, options), { router });
 }
+
+/** Refuses calls that stream in both directions and came over HTTP/1.1, and closes their connection. */
+const refuseHttp1: Interceptor = (next) => async (call) => {
+  const request = call.contextValues.get(httpRequestKey);
+  if (call.method.methodKind !== "bidi_streaming" || request?.httpVersionMajor !== 1) return next(call);
+  const problem = `${call.method.name} needs HTTP/2, and this request came over HTTP/1.1`;
+  const remedy = 'use gRPC, or Connect over HTTP/2 (in Node createConnectTransport({ httpVersion: "2" }))';
+  throw new DevtoolError(problem, Code.FailedPrecondition, { remedy });
+};
+
+/**
+ * Refuses requests with values that only binary messages can hold: what is recorded is shown in every dialect, and most are JSON.
+ */
+const refuseValuesWithoutJson: Interceptor = (next) => async (call) => {
+  const { input } = call.method;
+  if (!call.stream) {
+    assertJsonEncodable(input, call.message);
+    return next(call);
+  }
+  const checkEach = async function* <T extends Message>(messages: AsyncIterable<T>): AsyncIterable<T> {
+    for await (const message of messages) {
+      assertJsonEncodable(input, message);
+      yield message;
+    }
+  };
+  return next({ ...call, message: checkEach(call.message) });
+};
 
 function createRouter(options: ConnectRoutesOptions): ConnectRouter {
   const { a2a, queue, browsers, maxRequestBytes, onError, shutdown } = options;

@@ -11,11 +11,10 @@ import { type ConnectRoutesOptions, REDEEM_PATH } from "./options.ts";
  */
 export function connectRoutes(options: ConnectRoutesOptions): Route[] {
   let loading: Promise<Route["handle"]> | undefined;
-  const load = async (): Promise<Route["handle"]> => (await import("./adapter.ts")).createAdapter(options);
   const handle: Route["handle"] = async (request, response) => {
     // A proxy speaks HTTP/1.1 to us. Without this header, nginx holds events back until its buffer is full.
     if (request.httpVersionMajor === 1) response.setHeader("x-accel-buffering", "no");
-    loading ??= load();
+    loading ??= import("./adapter.ts").then(({ createAdapter }) => createAdapter(options));
     return (await loading)(request, response);
   };
   const rpcs: Route = { name: "connect", access: "token", matches: (_method, path) => RPC_PATH.test(path), handle };

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { answerRequest, type Dispatch, STOPPING } from "./dispatch.ts";
 import { refuse } from "./refusal.ts";
-import { pathOf, type Route, send } from "./route.ts";
+import { pathOf, type Route, send, withoutPrefix } from "./route.ts";
 
 /** Options of a `Mount`. */
 export interface MountOptions {
@@ -104,6 +104,6 @@ export class Mount {
     const isRemoved = "baseUrl" in request && typeof request.baseUrl === "string" && request.baseUrl !== "";
     const path = pathOf(request);
     if (isRemoved || (path !== this.#prefix && !path.startsWith(`${this.#prefix}/`))) return url;
-    return url.slice(this.#prefix.length).replace(/^(?!\/)/, "/");
+    return withoutPrefix(this.#prefix, url);
   }
 }

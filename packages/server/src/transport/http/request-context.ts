@@ -1,6 +1,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ContextValues, HandlerContext } from "@connectrpc/connect";
-import { contextValuesOf } from "../auth/admitted.ts";
+import { contextValuesFor } from "../../handler/caller.ts";
+import { callerOf } from "../auth/admitted.ts";
 import type { HttpRequest, ResponseHeaders } from "./route.ts";
 
 /** The method that a request calls, and the circumstances of the call. */
@@ -47,7 +48,7 @@ export class RequestContext implements HandlerContext {
     this.service = call.method.parent;
     this.method = call.method;
     this.signal = call.signal;
-    this.values = call.values ?? contextValuesOf(request);
+    this.values = call.values ?? contextValuesFor(callerOf(request));
     this.#headers = call.headers ?? NO_HEADERS;
   }
 

@@ -53,17 +53,21 @@ export function routeOf(routes: readonly Route[], request: HttpRequest): Route |
 
 /** Moves routes below a path prefix. The routes themselves see request paths without it. */
 export function routesBelow(prefix: string, routes: readonly Route[]): Route[] {
-  const withoutPrefix = (url: string): string => url.slice(prefix.length).replace(/^(?!\/)/, "/");
   return routes.map((route) => ({
     name: `${route.name} below ${prefix}`,
     access: route.access,
     matches: (method, path) =>
-      (path === prefix || path.startsWith(`${prefix}/`)) && route.matches(method, withoutPrefix(path)),
+      (path === prefix || path.startsWith(`${prefix}/`)) && route.matches(method, withoutPrefix(prefix, path)),
     handle: (request, response) => {
-      request.url = withoutPrefix(request.url ?? "");
+      request.url = withoutPrefix(prefix, request.url ?? "");
       return route.handle(request, response);
     },
   }));
+}
+
+/** Returns a path, with or without a query, as seen from below a prefix of it. */
+export function withoutPrefix(prefix: string, url: string): string {
+  return url.slice(prefix.length).replace(/^(?!\/)/, "/");
 }
 
 /** Returns the path of a request without its query. */
