@@ -1,12 +1,5 @@
-import {
-  generateRemotely,
-  type Model,
-  type ModelEvent,
-  type ModelRequest,
-  type OfferedModel,
-  ToolNames,
-} from "@devtool/coding-agent/model";
-import { type AnthropicClient, createAnthropicClient } from "./anthropic-client.ts";
+import { generateRemotely, type Model, type ModelEvent, ToolNames } from "@devtool/coding-agent/model";
+import { createAnthropicClient } from "./anthropic-client.ts";
 import { type AnthropicOptions, DEFAULT_MODEL } from "./anthropic-options.ts";
 import { MessagesReader } from "./messages-reader.ts";
 import { encodeMessagesRequest } from "./messages-request.ts";
@@ -37,28 +30,30 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
   const { retry, timeouts, random = Math.random, sleep } = options;
   const ask = createAnthropicClient(options);
 
-  async function* generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
-    const names = new ToolNames(request.tools, MAX_TOOL_NAME_LENGTH);
-    const limits = { model: request.model || name, maxOutputTokens, thinking };
-    const body = await encodeMessagesRequest(request, limits, names);
-    const remote = {
-      ask: (attempt: AbortSignal) => ask(({ messages }, abort) => messages.create(body, { signal: abort }), attempt),
-      createReader: () => new MessagesReader(names),
-      secret,
-    };
-    yield* generateRemotely(remote, { retry, timeouts, random, sleep }, signal);
-  }
-
-  return { name, maxInputTokens, inputModes: INPUT_MODES, generate, listModels: (signal) => listModels(ask, signal) };
-}
-
-/** Lists the models of the account, the newest first. */
-async function listModels(ask: AnthropicClient, signal: AbortSignal): Promise<OfferedModel[]> {
-  const listed = ask(({ models }, abort) => models.list({}, { signal: abort }), signal);
-  return Array.fromAsync(listed, ({ id, display_name, max_input_tokens }) => ({
-    name: id,
-    displayName: display_name,
-    // Servers other than Anthropic's leave the size out.
-    contextWindowTokens: max_input_tokens ?? undefined,
-  }));
+  return {
+    name,
+    maxInputTokens,
+    inputModes: INPUT_MODES,
+    async *generate(request, signal): AsyncIterable<ModelEvent> {
+      const names = new ToolNames(request.tools, MAX_TOOL_NAME_LENGTH);
+      const limits = { model: request.model || name, maxOutputTokens, thinking };
+      const body = await encodeMessagesRequest(request, limits, names);
+      const remote = {
+        ask: (attempt: AbortSignal) => ask(({ messages }, abort) => messages.create(body, { signal: abort }), attempt),
+        createReader: () => new MessagesReader(names),
+        secret,
+      };
+      yield* generateRemotely(remote, { retry, timeouts, random, sleep }, signal);
+    },
+    /** Lists the models of the account, the newest first. */
+    async listModels(signal) {
+      const listed = ask(({ models }, abort) => models.list({}, { signal: abort }), signal);
+      return Array.fromAsync(listed, ({ id, display_name, max_input_tokens }) => ({
+        name: id,
+        displayName: display_name,
+        // Servers other than Anthropic's leave the size out.
+        contextWindowTokens: max_input_tokens ?? undefined,
+      }));
+    },
+  };
 }

@@ -12,7 +12,7 @@ import {
   tokenCount,
   unknownStopFault,
 } from "@devtool/coding-agent/model";
-import { type Usage, UsageSchema } from "@devtool/schema";
+import { UsageSchema } from "@devtool/schema";
 import { encodeThinking, type Thinking } from "./thinking-signature.ts";
 
 /** A block whose pieces are still coming. */
@@ -71,7 +71,19 @@ export class MessagesReader implements AnswerReader<Anthropic.RawMessageStreamEv
     const fault = stopReasonFault(delta);
     if (fault) throw fault;
     const calls = this.#calls.end({ hasText: this.#hasText });
-    if (this.#startUsage && usage) yield { case: "usage", value: readUsage(this.#startUsage, usage) };
+    const start = this.#startUsage;
+    if (start && usage) {
+      // Anthropic does not count the tokens of its cache as input.
+      const cachedTokens = tokenCount(usage.cache_read_input_tokens ?? start.cache_read_input_tokens);
+      const written = tokenCount(usage.cache_creation_input_tokens ?? start.cache_creation_input_tokens);
+      const value = create(UsageSchema, {
+        inputTokens: tokenCount(usage.input_tokens ?? start.input_tokens) + cachedTokens + written,
+        cachedTokens,
+        outputTokens: tokenCount(usage.output_tokens),
+        thoughtTokens: tokenCount(usage.output_tokens_details?.thinking_tokens),
+      });
+      yield { case: "usage", value };
+    }
     yield* calls;
   }
 
@@ -131,16 +143,4 @@ function stopReasonFault({ stop_reason, stop_details }: Anthropic.RawMessageDelt
     default:
       return stop_reason === null ? interruptedFault() : unknownStopFault(stop_reason);
   }
-}
-
-/** Adds up the tokens of the input: Anthropic counts those of its cache apart. */
-function readUsage(start: Anthropic.Usage, last: Anthropic.MessageDeltaUsage): Usage {
-  const cached = tokenCount(last.cache_read_input_tokens ?? start.cache_read_input_tokens);
-  const written = tokenCount(last.cache_creation_input_tokens ?? start.cache_creation_input_tokens);
-  return create(UsageSchema, {
-    inputTokens: tokenCount(last.input_tokens ?? start.input_tokens) + cached + written,
-    cachedTokens: cached,
-    outputTokens: tokenCount(last.output_tokens),
-    thoughtTokens: tokenCount(last.output_tokens_details?.thinking_tokens),
-  });
 }

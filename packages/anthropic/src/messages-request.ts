@@ -7,7 +7,7 @@ import { decodeThinking } from "./thinking-signature.ts";
 export interface RequestLimits {
   readonly model: string;
   readonly maxOutputTokens: number;
-  /** The maximum number of tokens of thoughts, or `"adaptive"`. */
+  /** The maximum number of tokens of thoughts, 0 for none; or `"adaptive"`. */
   readonly thinking: number | "adaptive";
 }
 
@@ -21,7 +21,10 @@ export async function encodeMessagesRequest(
   const tools = request.tools.map(({ name, description, parameters }): Anthropic.Tool => {
     return { name: names.encode(name), description, input_schema: { ...parameters, type: "object" } };
   });
-  const thinking = encodeThinkingConfig(limits.thinking);
+  const thinking: Anthropic.ThinkingConfigParam =
+    limits.thinking === "adaptive"
+      ? { type: "adaptive", display: "summarized" }
+      : { type: "enabled", budget_tokens: limits.thinking, display: "summarized" };
   return {
     model: limits.model,
     max_tokens: limits.maxOutputTokens,
@@ -30,14 +33,8 @@ export async function encodeMessagesRequest(
     cache_control: { type: "ephemeral" },
     ...(system.trim() !== "" && { system }),
     ...(tools.length > 0 && { tools }),
-    ...(thinking && { thinking }),
+    ...(limits.thinking !== 0 && { thinking }),
   };
-}
-
-function encodeThinkingConfig(thinking: number | "adaptive"): Anthropic.ThinkingConfigParam | undefined {
-  if (thinking === 0) return undefined;
-  if (thinking === "adaptive") return { type: "adaptive", display: "summarized" };
-  return { type: "enabled", budget_tokens: thinking, display: "summarized" };
 }
 
 /**
@@ -57,7 +54,11 @@ export function encodeMessages(history: readonly Message[], names: ToolNames): A
       { role: "assistant", content: encodeStep(parts, names) },
       {
         role: "user",
-        content: toolCallsOf(message).map((call) => encodeResult(call.toolCallId, results.render(call))),
+        content: toolCallsOf(message).map((call): Anthropic.ToolResultBlockParam => {
+          const { text, isError } = results.render(call);
+          const result = { type: "tool_result", tool_use_id: encodeId(call.toolCallId), content: text } as const;
+          return isError ? { ...result, is_error: true } : result;
+        }),
       },
     ];
   });
@@ -94,20 +95,12 @@ function encodeStep(parts: readonly Part[], names: ToolNames): Anthropic.Content
   return [...thoughts, ...texts, ...calls];
 }
 
-function encodeResult(
-  toolCallId: string,
-  { text, isError }: { readonly text: string; readonly isError: boolean },
-): Anthropic.ToolResultBlockParam {
-  const result = { type: "tool_result", tool_use_id: encodeId(toolCallId), content: text } as const;
-  return isError ? { ...result, is_error: true } : result;
-}
-
 /** Returns the id of a call with no other characters than the API allows. */
 function encodeId(toolCallId: string): string {
   return toolCallId.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
 }
 
-/** The API refuses texts without a visible character. */
+/** Encodes a text; nothing for one without a visible character, which the API refuses. */
 function encodeText(text: string): Anthropic.TextBlockParam[] {
   return text.trim() === "" ? [] : [{ type: "text", text }];
 }

@@ -1,11 +1,5 @@
 import { once } from "node:events";
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseScript } from "@devtool/coding-agent/script";
 import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
@@ -100,7 +94,12 @@ export async function startFakeGemini(options: FakeGeminiOptions = {}): Promise<
     requests: () => fake.recent,
     stats: () => fake.stats,
     reset: () => fake.reset(),
-    [Symbol.asyncDispose]: () => close(server),
+    [Symbol.asyncDispose]: async () => {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
   };
 }
 
@@ -211,11 +210,4 @@ function callOtherMethod(method: string, body: unknown): unknown {
     default:
       return undefined;
   }
-}
-
-async function close(server: Server): Promise<void> {
-  const closed = once(server, "close");
-  server.close();
-  server.closeAllConnections();
-  await closed;
 }

@@ -81,7 +81,9 @@ function itemsOfStep(step: Step, items: readonly Item[], serial: number): Item[]
     case "repeat":
       return times(step.count, () => text(step.text));
     case "think":
-      return times(step.count, (index) => parts({ thought: true, text: `**Subject ${index}** Description ${index}.` }));
+      return times(step.count, (index) => {
+        return { case: "parts", parts: [{ thought: true, text: `**Subject ${index}** Description ${index}.` }] };
+      });
     case "call":
       return [callItem(step.calls, items, serial)];
     case "duplicate":
@@ -110,17 +112,13 @@ function callItem(calls: readonly Call[], items: readonly Item[], serial: number
     const functionCall = { name, args, id: `call-${serial}-${before + index + 1}` };
     return before + index === 0 ? { functionCall, thoughtSignature } : { functionCall };
   });
-  return parts(...made);
+  return { case: "parts", parts: made };
 }
 
 type Call = Extract<Step, { case: "call" }>["calls"][number];
 
 function text(value: string): Item {
-  return parts({ text: value });
-}
-
-function parts(...list: readonly Part[]): Item {
-  return { case: "parts", parts: list };
+  return { case: "parts", parts: [{ text: value }] };
 }
 
 function times(count: number, make: (index: number) => Item): Item[] {

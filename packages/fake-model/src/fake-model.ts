@@ -1,11 +1,5 @@
 import { once } from "node:events";
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseScript } from "@devtool/coding-agent/script";
 import { isObject } from "@devtool/schema/json";
@@ -92,8 +86,6 @@ export interface AnswerRequest {
   readonly conversation: readonly Entry[];
   readonly tools: readonly DeclaredTool[];
   readonly signatures: readonly string[];
-  /** The text to answer with in place of the script. Undefined: plays the script. */
-  readonly fixedText?: string | undefined;
   /** Encodes the answer as a stream, or as one JSON value. */
   readonly encode:
     | { readonly case: "stream"; readonly stream: (context: AnswerContext) => StreamEncoder }
@@ -132,7 +124,12 @@ export async function startFakeModel(dialect: FakeDialect, options: FakeModelOpt
     requests: () => fake.recent,
     stats: () => fake.stats,
     reset: () => fake.reset(),
-    [Symbol.asyncDispose]: () => close(server),
+    [Symbol.asyncDispose]: async () => {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
   };
 }
 
@@ -161,7 +158,9 @@ class Fake {
     const { headers, method: verb = "GET" } = request;
     const body = await readJson(request);
     const reply = this.#dialect.read({ verb, path: pathname, headers, body });
-    this.#countRequest(reply.method);
+    const { requests, byMethod } = this.stats;
+    const count = (byMethod[reply.method] ?? 0) + 1;
+    this.stats = { requests: requests + 1, byMethod: { ...byMethod, [reply.method]: count } };
     if (reply.case === "json") return sendJson(response, 200, reply.value);
     await this.#answer(reply, { path: pathname, headers, body }, response);
   }
@@ -184,11 +183,6 @@ class Fake {
     sendJson(response, 200, pathname === "/__fake/requests" ? requests : this.stats);
   }
 
-  #countRequest(method: string): void {
-    const { requests, byMethod } = this.stats;
-    this.stats = { requests: requests + 1, byMethod: { ...byMethod, [method]: (byMethod[method] ?? 0) + 1 } };
-  }
-
   async #answer(
     asked: AnswerRequest,
     received: Pick<ApiRequest, "path" | "headers" | "body">,
@@ -205,7 +199,7 @@ class Fake {
     const kept = { ...received, method, model, prompt, round, attempt, tools, signatures };
     this.recent = [...this.recent.slice(1 - KEPT), kept];
     const serial = ++this.#serial;
-    const plan = choosePlan(asked, position, { attempt, serial, tools: asked.tools });
+    const plan = choosePlan(position, { attempt, serial, tools: asked.tools });
     const { latencyMs = 0, chunkDelayMs = 0 } = this.#options;
     if (latencyMs > 0) await sleep(latencyMs);
     if (plan.fail) {
@@ -219,8 +213,7 @@ class Fake {
 }
 
 /** Chooses the answer. Where no tool may be called, the calls of the script are left out. */
-function choosePlan({ fixedText }: AnswerRequest, { prompt, round, results }: Position, context: PlanContext): Plan {
-  if (fixedText !== undefined) return planText(fixedText);
+function choosePlan({ prompt, round, results }: Position, context: PlanContext): Plan {
   const turns = parseScript(prompt);
   if (!turns) return planText(`You said: ${prompt.slice(0, 200)}`);
   const turn = turns[round];
@@ -234,11 +227,4 @@ function choosePlan({ fixedText }: AnswerRequest, { prompt, round, results }: Po
 /** Estimates the number of tokens, at four characters each. */
 export function estimateTokens(value: unknown): number {
   return Math.ceil(JSON.stringify(value ?? "").length / 4);
-}
-
-async function close(server: Server): Promise<void> {
-  const closed = once(server, "close");
-  server.close();
-  server.closeAllConnections();
-  await closed;
 }

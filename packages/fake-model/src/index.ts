@@ -15,6 +15,6 @@ export {
   startFakeModel,
 } from "./fake-model.ts";
 export { type FakeError, RequestRefused } from "./http.ts";
-export type { Content, Plan, PlannedCall } from "./plan.ts";
+export { type Content, halves, type Plan, type PlannedCall } from "./plan.ts";
 export { runFake } from "./run-fake.ts";
 export type { StreamEncoder } from "./stream-answer.ts";

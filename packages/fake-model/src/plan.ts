@@ -78,16 +78,14 @@ export function planText(text: string): Plan {
 /** Returns the answer after the end of a script: each call and the first line of its result. */
 export function summarize(results: readonly CallResult[]): string {
   if (results.length === 0) return "Done.";
-  const lines = results.slice(0, 3).map(({ name, value }) => `${name} -> ${firstLine(value)}`);
+  const lines = results.slice(0, 3).map(({ name, value }) => {
+    const { output, error } = objectOrEmpty(value);
+    const shown = output ?? error ?? value ?? null;
+    const text = typeof shown === "string" ? shown : JSON.stringify(shown);
+    return `${name} -> ${text.split("\n", 1)[0]?.slice(0, 80)}`;
+  });
   const more = results.length - lines.length;
   return `Done: ${lines.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
-}
-
-function firstLine(value: unknown): string {
-  const { output, error } = objectOrEmpty(value);
-  const shown = output ?? error ?? value ?? null;
-  const whole = typeof shown === "string" ? shown : JSON.stringify(shown);
-  return whole.split("\n", 1)[0]?.slice(0, 80) ?? "";
 }
 
 /** Returns the items of a step. `items` are those of the steps before it. */
@@ -118,6 +116,12 @@ function itemsOfStep(step: Step, items: readonly Item[], context: PlanContext): 
     default:
       return step satisfies never;
   }
+}
+
+/** Returns pieces of a text, in two halves: APIs stream thoughts and arguments in pieces. */
+export function halves(text: string): string[] {
+  const middle = Math.ceil(text.length / 2);
+  return [text.slice(0, middle), text.slice(middle)].filter((half) => half !== "");
 }
 
 /** Creates one item for calls that are made together. */

@@ -9,7 +9,6 @@ import {
 } from "@devtool/coding-agent/model";
 import { CitationSchema, UsageSchema } from "@devtool/schema";
 import type { Candidate, GenerateContentResponse, GenerateContentResponseUsageMetadata, Part } from "@google/genai";
-import { decodeSignature } from "./signature.ts";
 import { blockFault, stopFault } from "./stop-reason.ts";
 
 /** One piece of a streamed answer: the fields that are used. */
@@ -62,7 +61,8 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
   *#readPart({ functionCall, text, thought, thoughtSignature }: Part): Iterable<ModelEvent> {
     if (functionCall) {
       const { id = "", name = "", args = {} } = functionCall;
-      const signature = thoughtSignature ? decodeSignature(thoughtSignature) : undefined;
+      // The text is not decoded from base64: Gemini must get back exactly the characters that it sent.
+      const signature = thoughtSignature ? new TextEncoder().encode(thoughtSignature) : undefined;
       return this.#calls.add({ id, name, argumentsText: JSON.stringify(args), signature });
     }
     if (!text) return;

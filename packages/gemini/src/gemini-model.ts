@@ -4,15 +4,13 @@ import {
   type ModelEvent,
   type ModelRequest,
   modelHistory,
-  type OfferedModel,
 } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/schema/json";
 import type { GenerateContentParameters } from "@google/genai";
 import { GeminiAnswerReader } from "./answer-reader.ts";
-import { createGeminiClient, type GeminiClient } from "./gemini-client.ts";
+import { createGeminiClient } from "./gemini-client.ts";
 import { DEFAULT_MODEL, type GeminiOptions } from "./gemini-options.ts";
-import { signContents } from "./signature.ts";
-import { encodeContents, encodeTools } from "./translate.ts";
+import { encodeContents, encodeTools, signContents } from "./translate.ts";
 
 /** The options of `createGeminiModel`. */
 export interface GeminiModelOptions extends GeminiOptions {
@@ -36,34 +34,34 @@ export function createGeminiModel(options: GeminiModelOptions): Model {
   const { retry, timeouts, random = Math.random, sleep } = options;
   const ask = createGeminiClient(options);
 
-  async function* generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
-    const parameters = await encodeRequest(request, name);
-    const remote = {
-      ask: (attempt: AbortSignal) => {
-        const config = { ...parameters.config, abortSignal: attempt };
-        return ask((models) => models.generateContentStream({ ...parameters, config }), attempt);
-      },
-      createReader: () => new GeminiAnswerReader(),
-      secret,
-    };
-    yield* generateRemotely(remote, { retry, timeouts, random, sleep }, signal);
-  }
-
-  return { name, maxInputTokens, inputModes: INPUT_MODES, generate, listModels: (signal) => listModels(ask, signal) };
-}
-
-/** Lists the models that generate content. */
-async function listModels(ask: GeminiClient, signal: AbortSignal): Promise<OfferedModel[]> {
-  const listed = await Array.fromAsync(
-    ask((models) => models.list({ config: { abortSignal: signal, pageSize: 1000 } }), signal),
-  );
-  return listed
-    .filter(({ supportedActions = ["generateContent"] }) => supportedActions.includes("generateContent"))
-    .map(({ name = "", displayName, inputTokenLimit }) => ({
-      name: name.replace(/^.*\//, ""),
-      displayName,
-      contextWindowTokens: inputTokenLimit,
-    }));
+  return {
+    name,
+    maxInputTokens,
+    inputModes: INPUT_MODES,
+    async *generate(request, signal): AsyncIterable<ModelEvent> {
+      const parameters = await encodeRequest(request, name);
+      const remote = {
+        ask: (attempt: AbortSignal) => {
+          const config = { ...parameters.config, abortSignal: attempt };
+          return ask((models) => models.generateContentStream({ ...parameters, config }), attempt);
+        },
+        createReader: () => new GeminiAnswerReader(),
+        secret,
+      };
+      yield* generateRemotely(remote, { retry, timeouts, random, sleep }, signal);
+    },
+    async listModels(signal) {
+      const config = { abortSignal: signal, pageSize: 1000 };
+      const listed = await Array.fromAsync(ask((models) => models.list({ config }), signal));
+      return listed
+        .filter(({ supportedActions = ["generateContent"] }) => supportedActions.includes("generateContent"))
+        .map(({ name: path = "", displayName, inputTokenLimit }) => ({
+          name: path.replace(/^.*\//, ""),
+          displayName,
+          contextWindowTokens: inputTokenLimit,
+        }));
+    },
+  };
 }
 
 /** Encodes a request that the SDK sends once. */

@@ -2,8 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { readThought } from "@devtool/coding-agent/model";
 import { type Message, MessageSchema, Role, ToolCallStatus } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { decodeSignature, signContents } from "./signature.ts";
-import { encodeContents, encodeTools } from "./translate.ts";
+import { encodeContents, encodeTools, signContents } from "./translate.ts";
 
 type Parts = NonNullable<MessageInitShape<typeof MessageSchema>["parts"]>;
 
@@ -51,7 +50,7 @@ describe("encodeContents", () => {
             result: { case: "output", value: { result: { case: "text", value: "content" } } },
           },
         },
-        toolCallDetail: { modelSignature: decodeSignature("c2ln") },
+        toolCallDetail: { modelSignature: Buffer.from("c2ln") },
       },
       {
         content: {

@@ -1,7 +1,6 @@
 import { CallResults, summaryText, type ToolDeclaration } from "@devtool/coding-agent/model";
 import { dataText, type File, type Message, type Part, Role } from "@devtool/schema";
 import type { Content, Part as GeminiPart, Tool } from "@google/genai";
-import { encodeSignature, isGeminiSignature } from "./signature.ts";
 
 /**
  * Encodes a conversation as Gemini's contents.
@@ -11,8 +10,8 @@ import { encodeSignature, isGeminiSignature } from "./signature.ts";
  */
 export function encodeContents(history: readonly Message[]): Content[] {
   const results = new CallResults(history);
-  return history.flatMap(({ role, parts }) => {
-    if (role === Role.USER) return encodeContent("user", parts.flatMap(encodeUserPart));
+  const contents = history.flatMap(({ role, parts }) => {
+    if (role === Role.USER) return [{ role: "user", parts: parts.flatMap(encodeUserPart) }];
     const summaries = parts.flatMap(({ content }) => (content.case === "summary" ? [content.value.text] : []));
     const summaryParts = summaries.map((text) => ({ text: summaryText(text) }));
     const responses = parts.flatMap(({ content }) => {
@@ -21,10 +20,27 @@ export function encodeContents(history: readonly Message[]): Content[] {
       return [{ functionResponse: { id, name, response: results.describe(content.value) } }];
     });
     return [
-      ...encodeContent("user", summaryParts),
-      ...encodeContent("model", parts.flatMap(encodeModelPart)),
-      ...encodeContent("user", responses),
+      { role: "user", parts: summaryParts },
+      { role: "model", parts: parts.flatMap(encodeModelPart) },
+      { role: "user", parts: responses },
     ];
+  });
+  // The API refuses a content without parts.
+  return contents.filter(({ parts }) => parts.length > 0);
+}
+
+/** The value that Google documents for calls of another model, for instance after the session changed its model. */
+const NO_SIGNATURE = "skip_thought_signature_validator";
+
+/** Adds a signature to the first call of each step that has none: models since Gemini 3 refuse a first call without one. */
+export function signContents(contents: readonly Content[]): Content[] {
+  return contents.map((content) => {
+    const { parts = [] } = content;
+    const first = parts.findIndex(({ functionCall }) => functionCall);
+    const signed = parts.map((part, index) =>
+      index === first && !part.thoughtSignature ? { ...part, thoughtSignature: NO_SIGNATURE } : part,
+    );
+    return { ...content, parts: signed };
   });
 }
 
@@ -35,11 +51,6 @@ export function encodeTools(tools: readonly ToolDeclaration[]): Tool[] | undefin
     return { name, description, parametersJsonSchema: parameters };
   });
   return [{ functionDeclarations }];
-}
-
-/** Returns one content, or none when it would be empty, which the API refuses. */
-function encodeContent(role: "user" | "model", parts: GeminiPart[]): Content[] {
-  return parts.length === 0 ? [] : [{ role, parts }];
 }
 
 function encodeUserPart({ content }: Part): GeminiPart[] {
@@ -82,7 +93,9 @@ function encodeModelPart({ content, toolCallDetail }: Part): GeminiPart[] {
   if (content.case === "text") return content.value === "" ? [] : [{ text: content.value }];
   if (content.case !== "toolCall") return [];
   const { toolCallId: id, toolName: name, inputParameters: args = {} } = content.value;
-  const signature = encodeSignature(toolCallDetail?.modelSignature ?? new Uint8Array());
+  const signature = new TextDecoder().decode(toolCallDetail?.modelSignature);
+  // The signatures of other models are JSON, which Gemini refuses.
+  const isGeminis = signature !== "" && !signature.startsWith("{");
   const functionCall = { id, name, args };
-  return [isGeminiSignature(signature) ? { functionCall, thoughtSignature: signature } : { functionCall }];
+  return [isGeminis ? { functionCall, thoughtSignature: signature } : { functionCall }];
 }

@@ -12,12 +12,11 @@ import {
   tokenCount,
   unknownStopFault,
 } from "@devtool/coding-agent/model";
-import { type Usage, UsageSchema } from "@devtool/schema";
+import { UsageSchema } from "@devtool/schema";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import type { ChatCompletionChunk } from "openai/resources/chat/completions/completions";
 import type { CompletionUsage } from "openai/resources/completions";
 
-type Delta = ChatCompletionChunk.Choice.Delta;
 type CallDelta = ChatCompletionChunk.Choice.Delta.ToolCall;
 
 /** A call whose arguments are still coming. */
@@ -67,12 +66,24 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
       calls.add({ id, name: this.#names.decode(name), argumentsText: argumentsText || "{}" });
     }
     const events = calls.end({ hasText: this.#hasText });
-    if (this.#usage) yield { case: "usage", value: readUsage(this.#usage) };
+    if (this.#usage) {
+      const { prompt_tokens, prompt_tokens_details, completion_tokens, completion_tokens_details } = this.#usage;
+      const value = create(UsageSchema, {
+        inputTokens: tokenCount(prompt_tokens),
+        cachedTokens: tokenCount(prompt_tokens_details?.cached_tokens),
+        outputTokens: tokenCount(completion_tokens),
+        thoughtTokens: tokenCount(completion_tokens_details?.reasoning_tokens),
+      });
+      yield { case: "usage", value };
+    }
     yield* events;
   }
 
-  *#readDelta(delta: Delta): Iterable<ModelEvent> {
-    this.#thought = this.#pieces.join(this.#thought, readReasoning(delta));
+  *#readDelta(delta: ChatCompletionChunk.Choice.Delta): Iterable<ModelEvent> {
+    // OpenAI's API has no field for the reasoning. Other servers name it in two ways.
+    const { reasoning_content, reasoning } = objectOrEmpty(delta);
+    const thought = stringOrEmpty(reasoning_content) || stringOrEmpty(reasoning);
+    this.#thought = this.#pieces.join(this.#thought, thought);
     this.#refusal = this.#pieces.join(this.#refusal, delta.refusal ?? "");
     for (const call of delta.tool_calls ?? []) this.#readCall(call);
     if (!delta.content) return;
@@ -102,12 +113,6 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
   }
 }
 
-/** Returns the reasoning in a delta: a field that OpenAI's API lacks, and that other servers name in two ways. */
-function readReasoning(delta: Delta): string {
-  const { reasoning_content, reasoning } = objectOrEmpty(delta);
-  return stringOrEmpty(reasoning_content) || stringOrEmpty(reasoning);
-}
-
 function finishFault(reason: string): Error | undefined {
   switch (reason) {
     case "stop":
@@ -121,14 +126,4 @@ function finishFault(reason: string): Error | undefined {
     default:
       return unknownStopFault(reason);
   }
-}
-
-function readUsage(usage: CompletionUsage): Usage {
-  const { prompt_tokens, prompt_tokens_details, completion_tokens, completion_tokens_details } = usage;
-  return create(UsageSchema, {
-    inputTokens: tokenCount(prompt_tokens),
-    cachedTokens: tokenCount(prompt_tokens_details?.cached_tokens),
-    outputTokens: tokenCount(completion_tokens),
-    thoughtTokens: tokenCount(completion_tokens_details?.reasoning_tokens),
-  });
 }

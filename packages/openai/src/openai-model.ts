@@ -2,14 +2,13 @@ import {
   generateRemotely,
   type Model,
   type ModelEvent,
-  type ModelRequest,
-  type OfferedModel,
   type RemoteOptions,
   ToolNames,
 } from "@devtool/coding-agent/model";
+import { objectOrEmpty } from "@devtool/schema/json";
 import { ChatReader } from "./chat-reader.ts";
 import { encodeChatRequest } from "./chat-request.ts";
-import { createOpenAiClient, type OpenAiClient } from "./openai-client.ts";
+import { createOpenAiClient } from "./openai-client.ts";
 import { type OpenAiOptions, resolveOptions } from "./openai-options.ts";
 import { ResponsesReader } from "./responses-reader.ts";
 import { encodeResponsesRequest } from "./responses-request.ts";
@@ -41,40 +40,41 @@ export function createOpenAiModel(options: OpenAiModelOptions): Model {
   const remoteOptions: RemoteOptions = { retry, timeouts, random, sleep };
   const ask = createOpenAiClient(options);
 
-  async function* respond(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
-    const names = new ToolNames(request.tools, MAX_TOOL_NAME_LENGTH);
-    const body = await encodeResponsesRequest(request, request.model || name, names);
-    const remote = {
-      ask: (attempt: AbortSignal) => ask((sdk, abort) => sdk.responses.create(body, { signal: abort }), attempt),
-      createReader: () => new ResponsesReader(names),
-      secret,
-    };
-    yield* generateRemotely(remote, remoteOptions, signal);
-  }
-
-  async function* complete(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
-    const names = new ToolNames(request.tools, MAX_TOOL_NAME_LENGTH);
-    const body = await encodeChatRequest(request, request.model || name, names);
-    const remote = {
-      ask: (attempt: AbortSignal) => ask((sdk, abort) => sdk.chat.completions.create(body, { signal: abort }), attempt),
-      createReader: () => new ChatReader(names),
-      secret,
-    };
-    yield* generateRemotely(remote, remoteOptions, signal);
-  }
-
-  const generate = api === "responses" ? respond : complete;
-  return { name, maxInputTokens, inputModes: INPUT_MODES, generate, listModels: (signal) => listModels(ask, signal) };
-}
-
-/** Lists the models of the server, in its order. OpenAI's own does not say which of them can chat, nor how large their context is. */
-async function listModels(ask: OpenAiClient, signal: AbortSignal): Promise<OfferedModel[]> {
-  const listed = ask((sdk, abort) => sdk.models.list({ signal: abort }), signal);
-  return Array.fromAsync(listed, ({ id, ...more }) => ({ name: id, contextWindowTokens: contextWindowOf(more) }));
-}
-
-/** Returns what servers other than OpenAI's say about the size of the context: vLLM, OpenRouter, Groq. */
-function contextWindowOf(model: Readonly<Record<string, unknown>>): number | undefined {
-  const sizes = [model.max_model_len, model.context_length, model.context_window];
-  return sizes.find((size): size is number => Number.isSafeInteger(size) && Number(size) > 0);
+  return {
+    name,
+    maxInputTokens,
+    inputModes: INPUT_MODES,
+    async *generate(request, signal): AsyncIterable<ModelEvent> {
+      const names = new ToolNames(request.tools, MAX_TOOL_NAME_LENGTH);
+      const model = request.model || name;
+      if (api === "responses") {
+        const body = await encodeResponsesRequest(request, model, names);
+        const remote = {
+          ask: (attempt: AbortSignal) => ask((sdk, abort) => sdk.responses.create(body, { signal: abort }), attempt),
+          createReader: () => new ResponsesReader(names),
+          secret,
+        };
+        return yield* generateRemotely(remote, remoteOptions, signal);
+      }
+      const body = await encodeChatRequest(request, model, names);
+      const remote = {
+        ask: (attempt: AbortSignal) =>
+          ask((sdk, abort) => sdk.chat.completions.create(body, { signal: abort }), attempt),
+        createReader: () => new ChatReader(names),
+        secret,
+      };
+      yield* generateRemotely(remote, remoteOptions, signal);
+    },
+    /** Lists the models in the server's order. OpenAI does not say which of them can chat, nor the size of their context. */
+    async listModels(signal) {
+      const listed = ask((sdk, abort) => sdk.models.list({ signal: abort }), signal);
+      return Array.fromAsync(listed, (model) => {
+        // The fields of vLLM, OpenRouter and Groq.
+        const { max_model_len, context_length, context_window } = objectOrEmpty(model);
+        const sizes = [max_model_len, context_length, context_window].filter((size) => typeof size === "number");
+        const contextWindowTokens = sizes.find((size) => Number.isSafeInteger(size) && size > 0);
+        return { name: model.id, contextWindowTokens };
+      });
+    },
+  };
 }

@@ -11,13 +11,12 @@ import {
   tokenCount,
   unknownStopFault,
 } from "@devtool/coding-agent/model";
-import { CitationSchema, type Usage, UsageSchema } from "@devtool/schema";
+import { CitationSchema, UsageSchema } from "@devtool/schema";
 import type {
   Response,
   ResponseOutputItem,
   ResponseReasoningItem,
   ResponseStreamEvent,
-  ResponseUsage,
 } from "openai/resources/responses/responses";
 import { pieceFault } from "./openai-error.ts";
 import { encodeReasoning } from "./reasoning-signature.ts";
@@ -65,17 +64,30 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
       case "error":
         throw pieceFault(event);
       default:
-      // The other events announce items and pieces that come whole later, or belong to tools that are not offered.
+      // The other events announce items whose whole content follows, or belong to tools that are not offered.
     }
   }
 
   *end(): Iterable<ModelEvent> {
     if (!this.#response) throw interruptedFault();
     const { incomplete_details, status, usage } = this.#response;
-    if (status === "incomplete") throw incompleteFault(incomplete_details?.reason);
+    if (status === "incomplete") {
+      const { reason = "" } = incomplete_details ?? {};
+      if (reason === "max_output_tokens") throw stopFault("output-limit");
+      throw reason === "content_filter" ? stopFault("safety") : unknownStopFault(reason);
+    }
     if (this.#refusal !== "") throw stopFault("refusal", this.#refusal);
     const calls = this.#calls.end({ hasText: this.#hasText });
-    if (usage) yield { case: "usage", value: readUsage(usage) };
+    if (usage) {
+      const value = create(UsageSchema, {
+        inputTokens: tokenCount(usage.input_tokens),
+        // Servers other than OpenAI's leave the details out.
+        cachedTokens: tokenCount(usage.input_tokens_details?.cached_tokens),
+        outputTokens: tokenCount(usage.output_tokens),
+        thoughtTokens: tokenCount(usage.output_tokens_details?.reasoning_tokens),
+      });
+      yield { case: "usage", value };
+    }
     yield* calls;
   }
 
@@ -98,19 +110,4 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
       }
     }
   }
-}
-
-function incompleteFault(reason = ""): Error {
-  if (reason === "max_output_tokens") return stopFault("output-limit");
-  return reason === "content_filter" ? stopFault("safety") : unknownStopFault(reason);
-}
-
-function readUsage({ input_tokens, input_tokens_details, output_tokens, output_tokens_details }: ResponseUsage): Usage {
-  return create(UsageSchema, {
-    inputTokens: tokenCount(input_tokens),
-    // Servers other than OpenAI's leave the details out.
-    cachedTokens: tokenCount(input_tokens_details?.cached_tokens),
-    outputTokens: tokenCount(output_tokens),
-    thoughtTokens: tokenCount(output_tokens_details?.reasoning_tokens),
-  });
 }

@@ -9,7 +9,10 @@ import type {
   Tool,
 } from "openai/resources/responses/responses";
 import { decodeReasoning } from "./reasoning-signature.ts";
-import { encodeFile, encodeUserText, isReasoningModel } from "./user-content.ts";
+import { encodeFile, encodeUserText } from "./user-content.ts";
+
+/** The models of OpenAI that do not reason. Asking them for their reasoning is an error of the API. */
+const WITHOUT_REASONING = /^(gpt-(3|4)|chatgpt-|gpt-5(\.\d)?-chat)/;
 
 /** Encodes a step as a request to the Responses API. Nothing of it is stored at OpenAI. */
 export async function encodeResponsesRequest(
@@ -28,7 +31,7 @@ export async function encodeResponsesRequest(
     input: encodeInput(modelHistory(request.history), names),
     ...(instructions !== "" && { instructions }),
     ...(tools.length > 0 && { tools, parallel_tool_calls: true }),
-    ...(isReasoningModel(model) && { reasoning: { summary: "auto" }, include: ["reasoning.encrypted_content"] }),
+    ...(!WITHOUT_REASONING.test(model) && { reasoning: { summary: "auto" }, include: ["reasoning.encrypted_content"] }),
   };
 }
 

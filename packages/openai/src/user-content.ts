@@ -6,7 +6,7 @@ export type FileContent =
   | { readonly case: "image"; readonly url: string }
   | { readonly case: "document"; readonly name: string; readonly data: string };
 
-/** Returns the text of a user's part: none for an empty one, and for those that a model is told in another way. */
+/** Returns the text of a user's part: none for an empty part, and for a part that is encoded in another way. */
 export function encodeUserText(content: Exclude<Part["content"], { case: "file" }>): string[] {
   switch (content.case) {
     case "text":
@@ -49,9 +49,4 @@ export function encodeFile({ name, mediaType, source }: File): FileContent[] {
     default:
       return source satisfies never;
   }
-}
-
-/** Whether a model of OpenAI's reasons. Asking another one for its reasoning is an error of the API. */
-export function isReasoningModel(model: string): boolean {
-  return !/^(gpt-(3|4)|chatgpt-|gpt-5(\.\d)?-chat)/.test(model);
 }

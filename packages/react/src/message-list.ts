@@ -10,8 +10,8 @@ export interface MessageListProps {
    */
   readonly items: readonly TaskItem[];
   /**
-   * Renders an item. A function outside of components, or one of `useCallback`: items that have not changed
-   * are rendered again when the function is another.
+   * Renders an item. Give a function outside of components, or one of `useCallback`: another function renders
+   * all items again, also those that have not changed.
    */
   readonly renderItem: (item: TaskItem) => ReactNode;
 }

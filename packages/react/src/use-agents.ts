@@ -4,7 +4,7 @@ import type { ListedAgent } from "@devtool/schema";
 import { useEffect, useState } from "react";
 
 /**
- * What a session can be started with.
+ * The agents and directories to choose from when a session starts.
  */
 export interface AgentsHandle {
   /**

@@ -22,7 +22,7 @@ export interface SessionsHandle extends SessionListSnapshot, SessionsActions {
 }
 
 /**
- * What a user can do with a list of tasks.
+ * The actions on a list of tasks.
  */
 export interface SessionsActions {
   /**

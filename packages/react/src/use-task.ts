@@ -27,7 +27,7 @@ export interface TaskHandle extends TaskSnapshot, TaskActions {
 }
 
 /**
- * What a user can do with a task.
+ * The actions on a task.
  */
 export interface TaskActions {
   /**

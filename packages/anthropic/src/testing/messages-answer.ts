@@ -1,6 +1,13 @@
 import { createHash } from "node:crypto";
 import type Anthropic from "@anthropic-ai/sdk";
-import type { AnswerContext, Content, Plan, PlannedCall, StreamEncoder } from "@devtool/fake-model";
+import {
+  type AnswerContext,
+  type Content,
+  halves,
+  type Plan,
+  type PlannedCall,
+  type StreamEncoder,
+} from "@devtool/fake-model";
 import { isObject, objectOrEmpty } from "@devtool/schema/json";
 
 type Body = Readonly<Record<string, unknown>>;
@@ -210,10 +217,4 @@ function stopReason(reason: string, content: readonly Anthropic.ContentBlock[]):
     default:
       return "refusal";
   }
-}
-
-/** Splits a text in two: the API streams thoughts and arguments in pieces. */
-function halves(text: string): string[] {
-  const middle = Math.ceil(text.length / 2);
-  return [text.slice(0, middle), text.slice(middle)].filter((half) => half !== "");
 }

@@ -1,4 +1,11 @@
-import type { AnswerContext, Content, Plan, PlannedCall, StreamEncoder } from "@devtool/fake-model";
+import {
+  type AnswerContext,
+  type Content,
+  halves,
+  type Plan,
+  type PlannedCall,
+  type StreamEncoder,
+} from "@devtool/fake-model";
 import type { ChatCompletion, ChatCompletionChunk } from "openai/resources/chat/completions/completions";
 import type { CompletionUsage } from "openai/resources/completions";
 
@@ -74,12 +81,9 @@ function deltasOf(content: Content, callsBefore: number): Delta[] {
 /** Returns the pieces of a call: its name, then its arguments in two parts. */
 function callDeltas(call: PlannedCall, index: number): Delta[] {
   const { id, name, args } = call;
-  const whole = JSON.stringify(args);
-  const middle = Math.ceil(whole.length / 2);
-  const parts = [whole.slice(0, middle), whole.slice(middle)].filter((part) => part !== "");
   return [
     { tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] },
-    ...parts.map((part): Delta => ({ tool_calls: [{ index, function: { arguments: part } }] })),
+    ...halves(JSON.stringify(args)).map((part): Delta => ({ tool_calls: [{ index, function: { arguments: part } }] })),
   ];
 }
 

@@ -1,5 +1,12 @@
 import { createHash } from "node:crypto";
-import type { AnswerContext, Content, Plan, PlannedCall, StreamEncoder } from "@devtool/fake-model";
+import {
+  type AnswerContext,
+  type Content,
+  halves,
+  type Plan,
+  type PlannedCall,
+  type StreamEncoder,
+} from "@devtool/fake-model";
 import { defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import type {
   Response,
@@ -284,10 +291,4 @@ function isCustomTool(tools: unknown, name: string): boolean {
     const { type, name: declared } = objectOrEmpty(tool);
     return type === "custom" && declared === name;
   });
-}
-
-/** Splits a text in two, for APIs that stream arguments in pieces. */
-function halves(text: string): string[] {
-  const middle = Math.ceil(text.length / 2);
-  return [text.slice(0, middle), text.slice(middle)].filter((half) => half !== "");
 }
