@@ -1,8 +1,15 @@
 import type { DescMessage, DescMethod, JsonValue } from "@bufbuild/protobuf";
-import { decodeA2aJson, encodeA2aJson, StreamResponseSchema } from "@devtool/schema/a2a-v1";
+import { A2AService, decodeA2aJson, encodeA2aJson, StreamResponseSchema } from "@devtool/schema/a2a-v1";
 import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import { firstProblem } from "../match/match.ts";
 import type { Breach } from "./binding.ts";
+
+/**
+ * The methods of A2A 1.0 by their names.
+ */
+export const A2A_METHODS: ReadonlyMap<string, DescMethod> = new Map(
+  A2AService.methods.map((method) => [method.name, method]),
+);
 
 /**
  * Checks the JSON of a result of A2A 1.0: ProtoJSON with names in lowerCamelCase, enums by name, and

@@ -70,9 +70,11 @@ export function findErrorRow(
   details: readonly JsonValue[],
   answer: { readonly status: number } | { readonly grpc: string },
 ): ErrorRow | undefined {
-  const matches = (row: ErrorRow): boolean =>
-    "status" in answer ? row.statuses.includes(answer.status) : row.grpc.includes(answer.grpc);
-  return findNamedRow(details) ?? [...UNNAMED_ROWS, ...ERROR_ROWS].find(matches);
+  const named = findNamedRow(details);
+  if (named) return named;
+  return [...UNNAMED_ROWS, ...ERROR_ROWS].find(({ statuses, grpc }) =>
+    "status" in answer ? statuses.includes(answer.status) : grpc.includes(answer.grpc),
+  );
 }
 
 /**

@@ -5,14 +5,14 @@ import {
   type DescMethodUnary,
   fromJson,
   type JsonObject,
-  type JsonValue,
   type Message,
   toJson,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { EXTENSION_URI } from "@devtool/schema";
-import { A2AService, BadRequestSchema, ErrorInfoSchema, encodeA2aJson } from "@devtool/schema/a2a-v1";
+import { BadRequestSchema, ErrorInfoSchema, encodeA2aJson } from "@devtool/schema/a2a-v1";
 import { objectOrEmpty } from "@devtool/schema/json";
+import { A2A_METHODS } from "./a2a-json.ts";
 import {
   type AnswerDocument,
   type Binding,
@@ -35,9 +35,9 @@ export function grpcBinding({ url, token, trust }: Endpoint): Binding {
     name: "GRPC",
     protocolVersion: "1.0",
     endpoint: baseUrl,
-    has: (method) => METHODS.has(method),
+    has: (method) => A2A_METHODS.has(method),
     async play(call, recording, signal) {
-      const method = METHODS.get(call.method);
+      const method = A2A_METHODS.get(call.method);
       if (!method) throw new Error(`${call.method} is not a method of A2A 1.0: gRPC cannot call it`);
       const usual = { "a2a-version": "1.0", "a2a-extensions": EXTENSION_URI };
       const headers = requestHeaders(usual, token, call.headers);
@@ -57,8 +57,6 @@ export function grpcBinding({ url, token, trust }: Endpoint): Binding {
   };
 }
 
-const METHODS: ReadonlyMap<string, DescMethod> = new Map(A2AService.methods.map((method) => [method.name, method]));
-
 interface GrpcRequest {
   readonly method: DescMethod;
   readonly params: JsonObject;
@@ -75,8 +73,11 @@ async function playRequest(
   const documents: AnswerDocument[] = [];
   try {
     const { headers, messages } = await send(transport, request, signal);
+    // Some methods return messages that are not A2A's, such as `google.protobuf.Empty`.
+    const isA2a = method.output.typeName.startsWith("lf.a2a.");
     for await (const message of messages) {
-      documents.push({ id: undefined, json: resultDocument(messageToJson(method.output, message)) });
+      const json = isA2a ? encodeA2aJson(method.output, message) : toJson(method.output, message);
+      documents.push({ id: undefined, json: resultDocument(json) });
       recording.setResponseBody(documents.map(({ json }) => JSON.stringify(json.result)).join("\n"));
       if (documents.length >= leaveAfter) break;
     }
@@ -125,10 +126,12 @@ function isServerStreaming(method: DescMethod): method is DescMethodServerStream
  */
 function errorExchange(error: ConnectError, before: readonly AnswerDocument[], recording: Recording): Exchange {
   const grpc = GRPC_NAMES[error.code];
-  const details = [
-    ...error.findDetails(ErrorInfoSchema).map((detail) => detailToJson(ErrorInfoSchema, detail)),
-    ...error.findDetails(BadRequestSchema).map((detail) => detailToJson(BadRequestSchema, detail)),
-  ];
+  const schemas: readonly DescMessage[] = [ErrorInfoSchema, BadRequestSchema];
+  const details = schemas.flatMap((schema) =>
+    error.findDetails(schema).map((detail) => {
+      return { "@type": `type.googleapis.com/${schema.typeName}`, ...objectOrEmpty(toJson(schema, detail)) };
+    }),
+  );
   recording.setResponse(`${error.code} ${grpc}`, error.metadata);
   recording.setResponseBody(JSON.stringify({ message: error.rawMessage, details }));
   const row = findErrorRow(details, { grpc });
@@ -140,16 +143,6 @@ function errorExchange(error: ConnectError, before: readonly AnswerDocument[], r
   }
   const documents = [...before, { id: undefined, json }];
   return { status: 200, headers: error.metadata, documents, isWholeStream: false, breaches };
-}
-
-function detailToJson(schema: DescMessage, detail: Message): JsonObject {
-  return { "@type": `type.googleapis.com/${schema.typeName}`, ...messageToJson(schema, detail) };
-}
-
-function messageToJson(schema: DescMessage, message: Message): JsonObject {
-  const isA2a = schema.typeName.startsWith("lf.a2a.");
-  const json: JsonValue = isA2a ? encodeA2aJson(schema, message) : toJson(schema, message);
-  return objectOrEmpty(json);
 }
 
 const GRPC_NAMES: Readonly<Record<Code, string>> = {

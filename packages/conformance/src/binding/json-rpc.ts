@@ -1,9 +1,8 @@
-import type { DescMethod, JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
-import { A2AService } from "@devtool/schema/a2a-v1";
 import { defined } from "@devtool/schema/json";
 import { preview } from "../match/match.ts";
-import { resultBreaches } from "./a2a-json.ts";
+import { A2A_METHODS, resultBreaches } from "./a2a-json.ts";
 import type { Binding, Breach, Endpoint, ProtocolVersion } from "./binding.ts";
 import { detailBreaches } from "./error-details.ts";
 import { acceptedType, asObjects, requestHeaders, sendHttp } from "./http.ts";
@@ -50,8 +49,6 @@ const ENVELOPE_REQUIREMENT: Readonly<Record<ProtocolVersion, string>> = {
   "1.0": "A2A1-JSONRPC",
 };
 
-const METHODS: ReadonlyMap<string, DescMethod> = new Map(A2AService.methods.map((method) => [method.name, method]));
-
 /**
  * Checks a document: it must be a JSON-RPC response to this request with either a result or an
  * error. In A2A 1.0, the form of the result and of the error details is checked too.
@@ -67,7 +64,7 @@ function responseBreaches(json: JsonObject, method: string, protocolVersion: Pro
   }
   if (protocolVersion === "0.3") return breaches;
   breaches.push(...detailBreaches(json));
-  const described = METHODS.get(method);
+  const described = A2A_METHODS.get(method);
   if (described && json.result !== undefined) breaches.push(...resultBreaches(described, json.result));
   return breaches;
 }

@@ -1,9 +1,9 @@
 import type { DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
-import { A2AService, httpCallOf } from "@devtool/schema/a2a-v1";
+import { httpCallOf } from "@devtool/schema/a2a-v1";
 import { defined, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import { preview } from "../match/match.ts";
-import { resultBreaches } from "./a2a-json.ts";
+import { A2A_METHODS, resultBreaches } from "./a2a-json.ts";
 import {
   type AnswerDocument,
   type Binding,
@@ -25,9 +25,9 @@ export function restBinding({ url, token, trust }: Endpoint): Binding {
     name: "HTTP+JSON",
     protocolVersion: "1.0",
     endpoint: url,
-    has: (method) => METHODS.has(method),
+    has: (method) => A2A_METHODS.has(method),
     async play({ method: name, params = {}, headers, leaveAfter }, recording, signal) {
-      const method = METHODS.get(name);
+      const method = A2A_METHODS.get(name);
       if (!method) throw new Error(`${name} is not a method of A2A 1.0: HTTP+JSON has no path for it`);
       const { httpMethod, path, body } = httpCallOf(method, params);
       const usual = defined({
@@ -46,8 +46,6 @@ export function restBinding({ url, token, trust }: Endpoint): Binding {
     },
   };
 }
-
-const METHODS: ReadonlyMap<string, DescMethod> = new Map(A2AService.methods.map((method) => [method.name, method]));
 
 function readExchange(answer: HttpAnswer, method: DescMethod): Exchange {
   const { status } = answer;

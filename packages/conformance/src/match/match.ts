@@ -53,7 +53,7 @@ export function missingInOrder(expected: readonly JsonValue[], actual: readonly 
 }
 
 /**
- * Returns the first problem of a list, in which undefined stands for no problem.
+ * Returns the first problem of a list. Undefined stands for no problem.
  */
 export function firstProblem(problems: readonly (string | undefined)[]): string | undefined {
   return problems.find((problem) => problem !== undefined);

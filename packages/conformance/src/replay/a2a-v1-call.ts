@@ -92,14 +92,12 @@ interface Route {
   readonly binding: HttpBinding;
 }
 
+const VERB_AT_END = /:\w+$/;
+
 /**
  * The HTTP routes of all methods. Those that end in a verb, as `/tasks/{id}:cancel`, come first,
  * because `/tasks/{id}` matches them too.
  */
 const ROUTES: readonly Route[] = A2AService.methods
   .flatMap((method) => httpBindingsOf(method).map((binding) => ({ method, binding })))
-  .toSorted((a, b) => Number(endsInVerb(b)) - Number(endsInVerb(a)));
-
-function endsInVerb({ binding }: Route): boolean {
-  return /:\w+$/.test(binding.template);
-}
+  .toSorted((a, b) => Number(VERB_AT_END.test(b.binding.template)) - Number(VERB_AT_END.test(a.binding.template)));
