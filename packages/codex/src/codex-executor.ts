@@ -23,7 +23,7 @@ import {
 import { AppServer, type AppServerLimits } from "./app-server/app-server.ts";
 import type { CodexOptions } from "./codex-options.ts";
 import type { LoadedThread, ThreadPool } from "./thread-pool.ts";
-import { modelOf, openedSandbox, permissionMode, threadSettings, turnSettings } from "./thread-settings.ts";
+import { modelOf, permissionMode, threadSettings, turnSettings } from "./thread-settings.ts";
 import { OPTION_REJECT } from "./turn/approval.ts";
 import { CodexTurn } from "./turn/codex-turn.ts";
 import { errorText } from "./turn/item-stream.ts";
@@ -71,9 +71,16 @@ export class CodexExecutor implements AgentExecutor {
   }
 
   async *execute(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    let answered: readonly AnsweredCall[] = answeredCalls(turn);
+    // The calls that were answered while no executor ran.
+    let answered: readonly AnsweredCall[] = turn.news.answers.flatMap((answer) => {
+      const call = findToolCall(turn.task, answer.toolCallId);
+      const { digest = new Uint8Array() } = findToolCallDetail(turn.task, answer.toolCallId) ?? {};
+      return call ? [{ call, answer, digest }] : [];
+    });
     if (!turn.news.message && isStopped(answered)) return yield { case: "end", value: STOPPED };
-    let input = inputOf(turn, answered);
+    // A restart continues the turn; anything else begins with a message.
+    const message = turn.news.message ?? (turn.task.agentSessionId === "" ? turn.prompt : undefined);
+    let input = message ? inputFromMessage(message) : continuation(answered);
     for (;;) {
       const { codexTurn, failure } = yield* this.#attempt(turn, { answered, input }, signal);
       if (!failure) return;
@@ -126,7 +133,10 @@ export class CodexExecutor implements AgentExecutor {
       if (!server.failure || signal.aborted) throw reason;
       return { codexTurn, failure: server.failure };
     } finally {
-      if (server.failure && !signal.aborted) this.#report(server);
+      if (server.failure && !signal.aborted) {
+        const { failure, lastWords } = server;
+        this.#host.onNotice(lastWords === "" ? failure.message : `${failure.message}; its last words: ${lastWords}`);
+      }
       await this.#host.pool.giveBack(threadId, loaded);
     }
   }
@@ -166,10 +176,6 @@ export class CodexExecutor implements AgentExecutor {
     // With an API key, OpenAI refuses them to organizations that are not verified.
     if (account === undefined || objectOrEmpty(account).type === "apiKey") return settings;
     return { ...settings, config: { model_reasoning_summary: "auto", ...objectOrEmpty(settings.config) } };
-  }
-
-  #report({ failure, lastWords }: AppServer): void {
-    this.#host.onNotice(`${failure?.message}${lastWords === "" ? "" : `; its last words: ${lastWords}`}`);
   }
 }
 
@@ -212,25 +218,12 @@ async function openThread(
   return { ...openedThread(settings, await server.request("thread/start", settings, signal)), warning };
 }
 
+/** Reads the answer to a request that opened a thread. */
 function openedThread(settings: JsonObject, reply: JsonObject): Pick<OpenThread, "threadId" | "sandbox" | "model"> {
   const threadId = stringOrEmpty(objectOrEmpty(reply.thread).id);
   if (threadId === "") throw new DevtoolError("Codex opened a thread without an id", Code.Unavailable);
-  return { threadId, sandbox: openedSandbox(settings, reply), model: stringOrEmpty(reply.model) };
-}
-
-/** Returns the calls that were answered while no executor ran. */
-function answeredCalls({ news, task }: Turn): AnsweredCall[] {
-  return news.answers.flatMap((answer) => {
-    const call = findToolCall(task, answer.toolCallId);
-    const { digest = new Uint8Array() } = findToolCallDetail(task, answer.toolCallId) ?? {};
-    return call ? [{ call, answer, digest }] : [];
-  });
-}
-
-/** Returns the input of the turn: the message that began it, or what Codex has to know to go on after a restart. */
-function inputOf({ news, prompt, task }: Turn, answered: readonly AnsweredCall[]): JsonObject[] {
-  const message = news.message ?? (task.agentSessionId === "" ? prompt : undefined);
-  return message ? inputFromMessage(message) : continuation(answered);
+  const sandbox = settings.sandbox === "workspace-write" ? objectOrEmpty(reply.sandbox) : {};
+  return { threadId, sandbox, model: stringOrEmpty(reply.model) };
 }
 
 /**

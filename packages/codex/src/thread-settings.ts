@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { ApprovalMode, type McpServer, type Task } from "@devtool/schema";
-import { defined, objectOrEmpty } from "@devtool/schema/json";
+import { defined } from "@devtool/schema/json";
 import { type Turn, turnDirectory } from "@devtool/server/agent";
 import type { CodexOptions } from "./codex-options.ts";
 import { narrowRights, type SandboxMode, type TurnRights } from "./turn-rights.ts";
@@ -41,7 +41,7 @@ export function threadSettings(options: CodexOptions, { settings, sessionSetting
   });
 }
 
-/** Returns the approval mode that the permission policy is told: that of the session, or of the turn if it has settings of its own. */
+/** Returns the approval mode for the permission policy: that of the session, or of the turn if it has settings of its own. */
 export function permissionMode(options: CodexOptions, { task, prompt }: Pick<Turn, "task" | "prompt">): ApprovalMode {
   if (prompt?.turnSettings) return turnRights(options, { task, prompt }).mode;
   return task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
@@ -72,11 +72,6 @@ export function turnSettings(
     approvalsReviewer: "user",
     sandboxPolicy: sandboxPolicy(sandbox, opened),
   });
-}
-
-/** Returns the policy with which Codex answered that it opened a thread, if that was opened for writing; otherwise nothing. */
-export function openedSandbox({ sandbox }: JsonObject, reply: JsonObject): JsonObject {
-  return sandbox === "workspace-write" ? objectOrEmpty(reply.sandbox) : {};
 }
 
 function sandboxPolicy(mode: SandboxMode, opened: JsonObject): JsonObject {

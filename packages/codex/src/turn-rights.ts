@@ -21,7 +21,11 @@ export function narrowRights(session: TurnRights, turn: TurnSettings | undefined
   if (!turn || session.sandbox === "read-only") return session;
   const sandbox = turn.sandboxPolicy === SandboxPolicy.READ_ONLY ? "read-only" : session.sandbox;
   const approvalPolicy = narrowPolicy(session.approvalPolicy, turn.approvalPolicy, sandbox);
-  return { approvalPolicy, sandbox, mode: modeOf(approvalPolicy, sandbox) };
+  const isReadOnly = sandbox === "read-only";
+  let mode = ApprovalMode.DEFAULT;
+  if (approvalPolicy === "never") mode = isReadOnly ? ApprovalMode.PLAN : ApprovalMode.YOLO;
+  else if (approvalPolicy === "on-request" && !isReadOnly) mode = ApprovalMode.AUTO_EDIT;
+  return { approvalPolicy, sandbox, mode };
 }
 
 function narrowPolicy(
@@ -41,10 +45,4 @@ function narrowPolicy(
     default:
       return turn satisfies never;
   }
-}
-
-function modeOf(approvalPolicy: TurnRights["approvalPolicy"], sandbox: SandboxMode): ApprovalMode {
-  if (approvalPolicy === "never") return sandbox === "read-only" ? ApprovalMode.PLAN : ApprovalMode.YOLO;
-  const mayEdit = approvalPolicy === "on-request" && sandbox === "workspace-write";
-  return mayEdit ? ApprovalMode.AUTO_EDIT : ApprovalMode.DEFAULT;
 }

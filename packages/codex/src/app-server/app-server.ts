@@ -87,9 +87,10 @@ export class AppServer implements AsyncDisposable {
   readonly #limits: AppServerLimits;
   readonly #pending = new Map<RequestId, PromiseWithResolvers<Reply>>();
   readonly #reading: Promise<void>;
+  /** Why the connection has ended; undefined while it is open. */
+  #failure: DevtoolError | undefined;
   #sink: MessageSink | undefined;
   #lastId = 0;
-  #failure: DevtoolError | undefined;
 
   private constructor(command: StdioCommand, limits: AppServerLimits) {
     this.#limits = limits;
@@ -220,7 +221,10 @@ export class AppServer implements AsyncDisposable {
   #deliver({ id, method, params, result, error }: JsonObject): void {
     const isId = typeof id === "number" || typeof id === "string";
     if (typeof method !== "string") {
-      if (isId) this.#pending.get(id)?.resolve(replyOf(result, error));
+      const reply: Reply = isObject(error)
+        ? { case: "refused", message: stringOrEmpty(error.message) }
+        : { case: "result", value: objectOrEmpty(result) };
+      if (isId) this.#pending.get(id)?.resolve(reply);
       return;
     }
     const content = { method, params: objectOrEmpty(params) };
@@ -242,11 +246,6 @@ export class AppServer implements AsyncDisposable {
     for (const { reject } of this.#pending.values()) reject(this.#failure);
     this.#sink?.fail(this.#failure);
   }
-}
-
-function replyOf(result: unknown, error: unknown): Reply {
-  if (!isObject(error)) return { case: "result", value: objectOrEmpty(result) };
-  return { case: "refused", message: stringOrEmpty(error.message) };
 }
 
 function unavailable(why: string): DevtoolError {

@@ -37,8 +37,13 @@ export interface CallApproval extends Approval {
 
 /** Returns the question whether a command may run. */
 export function commandApproval(params: JsonObject): CallApproval {
-  const decisions = listOrEmpty(params.availableDecisions);
-  const choices = (decisions.length > 0 ? decisions : defaultDecisions(params)).flatMap(readDecision);
+  const offered = listOrEmpty(params.availableDecisions);
+  const { proposedExecpolicyAmendment: amendment } = params;
+  const isAmended = listOrEmpty(amendment).length > 0;
+  const save = isAmended ? [{ acceptWithExecpolicyAmendment: { execpolicy_amendment: amendment ?? [] } }] : [];
+  // Some app-servers do not say which decisions they offer.
+  const decisions = offered.length > 0 ? offered : ["accept", "acceptForSession", ...save, "decline", "cancel"];
+  const choices = decisions.flatMap(readDecision);
   const reason = stringOrEmpty(params.reason);
   const command = scriptOf(stringOrEmpty(params.command));
   const notes = commandNotes(params);
@@ -46,7 +51,12 @@ export function commandApproval(params: JsonObject): CallApproval {
   const value = create(ExecuteDetailsSchema, defined({ command, workingDirectory }));
   const claim = { kind: "execute", details: { case: "executeDetails" as const, value }, paths: [] };
   if (command !== "" && notes.length === 0) {
-    const approval = approvalOf(claim.details, withReason(reason, choices.map(inOrOutside)));
+    // Codex asks in the same words for a command in its sandbox and for one outside of it.
+    const located = choices.map(({ option, result }) => {
+      if (!ALLOWING.has(option.id)) return { option, result };
+      return choice(option.id, `${option.name}, in or outside of Codex's sandbox`, result);
+    });
+    const approval = approvalOf(claim.details, withReason(reason, located));
     return { ...approval, claim, coversMore: false };
   }
   // The details of a command have no place for what else is approved with it.
@@ -131,15 +141,6 @@ function commandNotes(params: JsonObject): string[] {
   return notes;
 }
 
-/**
- * Says in an option that allows a command where the command runs. Codex asks in the same words for a command in its
- * sandbox and for one outside of it.
- */
-function inOrOutside({ option, result }: Choice): Choice {
-  if (!ALLOWING.has(option.id)) return { option, result };
-  return choice(option.id, `${option.name}, in or outside of Codex's sandbox`, result);
-}
-
 const ALLOWING: ReadonlySet<string> = new Set([
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_ALWAYS,
@@ -153,13 +154,6 @@ function withReason(reason: string, choices: readonly Choice[]): readonly Choice
     const isOnce = option.id === OPTION_PROCEED_ONCE;
     return isOnce ? choice(option.id, option.name, result, `Codex's reason: ${reason}`) : { option, result };
   });
-}
-
-/** The decisions of an app-server that does not say which it offers. */
-function defaultDecisions({ proposedExecpolicyAmendment: amendment }: JsonObject): JsonValue[] {
-  const amended = listOrEmpty(amendment).length > 0;
-  const save = amended ? [{ acceptWithExecpolicyAmendment: { execpolicy_amendment: amendment ?? [] } }] : [];
-  return ["accept", "acceptForSession", ...save, "decline", "cancel"];
 }
 
 /** Reads a decision that Codex offers. Empty for a decision that is unknown: it is not offered. */

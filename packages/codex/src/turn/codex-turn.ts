@@ -38,7 +38,7 @@ export interface CodexTurnOptions {
   readonly answered: readonly AnsweredCall[];
   /** Returns the parameters of `turn/start` beside the thread and the input, for the mode that the session has now. */
   readonly settings: () => JsonObject;
-  /** Returns the approval mode that the permission policy is told. */
+  /** Returns the approval mode for the permission policy. */
   readonly approvalMode: () => ApprovalMode;
   readonly permission: PermissionPolicy | undefined;
   readonly now: () => Date;
@@ -50,7 +50,7 @@ type Incoming = ServerMessage | { readonly case: "act"; readonly act: () => Agen
 /** The time that Codex has to interrupt its turn, in milliseconds. */
 const INTERRUPT_MS = 2000;
 
-/** One turn of Codex, from its input to `turn/completed`, as events of the agent. */
+/** Runs one turn of Codex, from its input to `turn/completed`, and yields events of the agent. */
 export class CodexTurn {
   readonly #options: CodexTurnOptions;
   readonly #inbox = new Inbox<Incoming>();
@@ -81,8 +81,17 @@ export class CodexTurn {
       approvalMode,
       permission,
       changesOf: (itemId) => this.#items.changesOf(itemId),
-      takeAnswer: (itemId) => this.#takeAnswer(itemId),
-      publish: (act) => this.#publish(act),
+      takeAnswer: (itemId) => {
+        const answer = this.#answers.get(itemId);
+        this.#answers.delete(itemId);
+        return answer;
+      },
+      publish: async (act) => {
+        if (this.#hasEnded) return;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        this.#inbox.push({ case: "act", act, done: resolve });
+        await promise;
+      },
       steer: (text) => this.#steer([textInput(text)], AbortSignal.timeout(INTERRUPT_MS)),
       now,
     });
@@ -141,7 +150,11 @@ export class CodexTurn {
     for (;;) {
       const message = await this.#inbox.next(this.#items.hasNewOutput ? SHOW_INTERVAL_MS : undefined, signal);
       if (message?.case === "notification" && this.#isEnd(message)) {
-        yield* this.#endOpenCalls();
+        // Ends the calls that Codex left open, and those that it should have made again and did not.
+        for (const { call } of this.#answered) this.#calls.adopt(call.toolCallId, call);
+        const outdated = new Set(this.#answered.map(({ call }) => call.toolCallId));
+        this.#answered = [];
+        for (const key of this.#calls.open) yield* this.#calls.end(key, outdated.has(key) ? OUTDATED : LEFT_OPEN);
         return objectOrEmpty(message.params.turn);
       }
       if (message) yield* await this.#receive(message, signal);
@@ -158,9 +171,13 @@ export class CodexTurn {
       case "request":
         this.#questions.handle(message, signal).catch((reason: Error) => this.#inbox.fail(reason));
         return [];
-      case "notification":
+      case "notification": {
+        const { threadId, turnId } = message.params;
         if (message.method === "serverRequest/resolved") this.#questions.withdraw(message.params);
-        return this.#isOfTurn(message.params) ? this.#items.receive(message.method, message.params) : [];
+        // A resumed thread repeats some notifications of earlier turns.
+        if (threadId === this.#options.threadId && typeof turnId === "string" && turnId !== this.#turnId) return [];
+        return this.#items.receive(message.method, message.params);
+      }
       default:
         return message satisfies never;
     }
@@ -169,12 +186,6 @@ export class CodexTurn {
   #isEnd({ method, params }: Extract<ServerMessage, { case: "notification" }>): boolean {
     if (method !== "turn/completed" || params.threadId !== this.#options.threadId) return false;
     return objectOrEmpty(params.turn).id === this.#turnId;
-  }
-
-  /** Whether a notification is about this turn. A resumed thread repeats some of earlier turns. */
-  #isOfTurn({ threadId, turnId }: JsonObject): boolean {
-    const isMain = threadId === this.#options.threadId;
-    return !isMain || typeof turnId !== "string" || turnId === this.#turnId;
   }
 
   /** Begins a call, or takes up the one that an earlier run of the turn asked about. */
@@ -195,20 +206,6 @@ export class CodexTurn {
     return this.#calls.add(itemId, { toolCallId, toolName, description, inputParameters: structFromJson(args) });
   }
 
-  #takeAnswer(itemId: string): AnsweredCall | undefined {
-    const answer = this.#answers.get(itemId);
-    this.#answers.delete(itemId);
-    return answer;
-  }
-
-  /** Ends the calls that Codex left open, and those that it was to make again and did not. */
-  *#endOpenCalls(): Generator<AgentEvent> {
-    for (const { call } of this.#answered) this.#calls.adopt(call.toolCallId, call);
-    const outdated = new Set(this.#answered.map(({ call }) => call.toolCallId));
-    this.#answered = [];
-    for (const key of this.#calls.open) yield* this.#calls.end(key, outdated.has(key) ? OUTDATED : LEFT_OPEN);
-  }
-
   /** Gives Codex the messages that steer it, while no call is open. */
   async #takeSteering(signal: AbortSignal): Promise<void> {
     const { turn } = this.#options;
@@ -226,13 +223,6 @@ export class CodexTurn {
     const reply = await server.call("turn/steer", params, signal);
     // The turn has ended meanwhile: the input begins the next one.
     if (reply.case === "refused") this.#late.push(...input);
-  }
-
-  async #publish(act: () => AgentEvent[]): Promise<void> {
-    if (this.#hasEnded) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#inbox.push({ case: "act", act, done: resolve });
-    await promise;
   }
 
   /** Stops Codex. Ends the process when it does not stop in time. */
@@ -264,9 +254,17 @@ async function answerTo(turn: Turn, toolCallId: string, signal: AbortSignal): Pr
   return { call, answer, digest: detail?.digest ?? new Uint8Array() };
 }
 
-const LEFT_OPEN = failedWith("interrupted", "Codex ended its turn while the call was open: its outcome is unknown");
-const OUTDATED = failedWith("approval_outdated", "Codex did not make the call again: it did not run");
-
-function failedWith(type: "interrupted" | "approval_outdated", message: string): CallEnd {
-  return { status: ToolCallStatus.FAILED, result: { case: "error", value: toolFailure(type, message) } };
-}
+const LEFT_OPEN: CallEnd = {
+  status: ToolCallStatus.FAILED,
+  result: {
+    case: "error",
+    value: toolFailure("interrupted", "Codex ended its turn while the call was open: its outcome is unknown"),
+  },
+};
+const OUTDATED: CallEnd = {
+  status: ToolCallStatus.FAILED,
+  result: {
+    case: "error",
+    value: toolFailure("approval_outdated", "Codex did not make the call again: it did not run"),
+  },
+};

@@ -67,36 +67,27 @@ export async function fileDiffOf(change: FileChange, workspace: string): Promise
   if (!isInside(workspace, path) || movePath !== "") return undefined;
   const fields = { fileName: basename(path), filePath: path, formattedDiff: formatChange(change) };
   if (kind === "add") return create(FileDiffSchema, { ...fields, newContent: diff });
-  const oldContent = await readText(path);
-  if (oldContent === undefined) return undefined;
-  const newContent = kind === "delete" ? "" : applyHunks(oldContent, diff);
-  return newContent === undefined ? undefined : create(FileDiffSchema, defined({ ...fields, oldContent, newContent }));
-}
-
-async function readText(path: string): Promise<string | undefined> {
+  let oldContent: string;
   try {
-    const { size } = await stat(path);
-    return size > MAX_FILE_BYTES ? undefined : await readFile(path, "utf8");
+    if ((await stat(path)).size > MAX_FILE_BYTES) return undefined;
+    oldContent = await readFile(path, "utf8");
   } catch {
     return undefined;
   }
+  const newContent = kind === "delete" ? "" : applyHunks(oldContent, diff);
+  return newContent === undefined ? undefined : create(FileDiffSchema, defined({ ...fields, oldContent, newContent }));
 }
 
 function formatChange({ path, kind, movePath, diff }: FileChange): string {
   const before = kind === "add" ? "/dev/null" : path;
   const after = kind === "delete" ? "/dev/null" : movePath || path;
-  const hunks = diff === "" || diff.endsWith("\n") ? diff : `${diff}\n`;
-  return `--- ${before}\n+++ ${after}\n${kind === "update" ? hunks : wholeHunk(kind, diff)}`;
-}
-
-/** Returns the hunk that adds or deletes a whole file. */
-function wholeHunk(kind: string, content: string): string {
-  const lines = content.replace(/\n$/, "").split("\n");
-  const count = content === "" ? 0 : lines.length;
-  if (count === 0) return "";
-  const isNew = kind === "add";
-  const range = isNew ? `@@ -0,0 +1,${count} @@` : `@@ -1,${count} +0,0 @@`;
-  return `${[range, ...lines.map((line) => `${isNew ? "+" : "-"}${line}`)].join("\n")}\n`;
+  const header = `--- ${before}\n+++ ${after}\n`;
+  if (diff === "") return header;
+  if (kind === "update") return `${header}${diff.endsWith("\n") ? diff : `${diff}\n`}`;
+  // One hunk adds or deletes the whole file.
+  const lines = diff.replace(/\n$/, "").split("\n");
+  const [sign, range] = kind === "add" ? ["+", `-0,0 +1,${lines.length}`] : ["-", `-1,${lines.length} +0,0`];
+  return `${header}@@ ${range} @@\n${lines.map((line) => `${sign}${line}\n`).join("")}`;
 }
 
 const HUNK = /^@@ -(?<start>\d+)(?:,\d+)? \+\d+(?:,\d+)? @@/;

@@ -32,8 +32,16 @@ export function callOfItem(item: JsonObject): ItemCall | undefined {
       const tool = stringOrEmpty(item.tool);
       return { toolName: tool, description: tool, args: argsOf(item.arguments) };
     }
-    case "collabAgentToolCall":
-      return collabCall(item);
+    case "collabAgentToolCall": {
+      const { tool, senderThreadId = "", receiverThreadIds = [] } = item;
+      const prompt = item.prompt ?? undefined;
+      const threads = { parent_thread_id: senderThreadId, child_thread_ids: receiverThreadIds };
+      return {
+        toolName: `agent:${stringOrEmpty(tool)}`,
+        description: stringOrEmpty(prompt),
+        args: structFromJson(defined({ ...threads, prompt, model: item.model ?? undefined })),
+      };
+    }
     case "webSearch":
       return { toolName: "web_search", description: stringOrEmpty(item.query), args: { query: item.query ?? "" } };
     case "imageView":
@@ -77,16 +85,6 @@ export function endOfItem(item: JsonObject): CallEnd {
     default:
       return succeeded("");
   }
-}
-
-function collabCall(item: JsonObject): ItemCall {
-  const { tool, prompt, model, senderThreadId = "", receiverThreadIds = [] } = item;
-  const args = { parent_thread_id: senderThreadId, child_thread_ids: receiverThreadIds, prompt: prompt ?? undefined };
-  return {
-    toolName: `agent:${stringOrEmpty(tool)}`,
-    description: stringOrEmpty(prompt),
-    args: structFromJson(defined({ ...args, model: model ?? undefined })),
-  };
 }
 
 function argsOf(value: unknown): JsonObject {

@@ -34,10 +34,10 @@ export interface ProposedChanges {
   readonly diff: FileDiff | undefined;
 }
 
-/** A notification's handler: returns the events that it stands for. */
+/** Translates a notification. */
 type Handler = (stream: ItemStream, params: JsonObject) => AgentEvent[] | Promise<AgentEvent[]>;
 
-/** Translates what Codex does in one turn, told by its notifications, to the events of the agent. */
+/** Translates the notifications about one turn of Codex to events of the agent. */
 export class ItemStream {
   readonly #options: ItemStreamOptions;
   readonly #changes = new Map<string, ProposedChanges>();
@@ -46,7 +46,7 @@ export class ItemStream {
   readonly #thoughts = new Map<string, string[]>();
   /** The items whose text arrived in pieces. */
   readonly #streamed = new Set<string>();
-  /** The agent message that spoke last, if nothing else happened since. */
+  /** The id of the agent message whose text came last, if no call has begun or ended since. */
   #speaker = "";
   #lastDiff = "";
 
@@ -64,7 +64,7 @@ export class ItemStream {
     return this.#changes.get(itemId) ?? { changes: [], diff: undefined };
   }
 
-  /** Returns the events of a notification; none for one that is not carried. */
+  /** Returns the events of a notification; none for a notification that is not translated. */
   async receive(method: string, params: JsonObject): Promise<AgentEvent[]> {
     const handler = HANDLERS.get(method);
     return handler ? handler(this, params) : [];
@@ -161,17 +161,17 @@ export class ItemStream {
     const { last: lastUsage, modelContextWindow } = objectOrEmpty(tokenUsage);
     const last = objectOrEmpty(lastUsage);
     const value = create(UsageSchema, {
-      inputTokens: count(last.inputTokens),
-      cachedTokens: count(last.cachedInputTokens),
-      outputTokens: count(last.outputTokens),
-      thoughtTokens: count(last.reasoningOutputTokens),
-      contextTokens: count(last.totalTokens),
-      contextWindowTokens: count(modelContextWindow),
+      inputTokens: tokenCount(last.inputTokens),
+      cachedTokens: tokenCount(last.cachedInputTokens),
+      outputTokens: tokenCount(last.outputTokens),
+      thoughtTokens: tokenCount(last.reasoningOutputTokens),
+      contextTokens: tokenCount(last.totalTokens),
+      contextWindowTokens: tokenCount(modelContextWindow),
     });
     return [{ case: "usage", value }];
   }
 
-  /** A piece of an answer. Two messages are two paragraphs; those of sub-agents are for the agent that started them. */
+  /** Returns a piece of the answer. Each message begins a paragraph. Messages of sub-agents are not part of the answer. */
   #say({ threadId }: JsonObject, itemId: string, text: string): AgentEvent[] {
     if (threadId !== this.#options.threadId || text === "") return [];
     const isNext = this.#speaker !== "" && this.#speaker !== itemId;
@@ -185,7 +185,13 @@ export class ItemStream {
     if (threadId !== this.#options.threadId) return [];
     const summaries = listOrEmpty(summary).map(stringOrEmpty);
     const texts = [summaries, pieces, listOrEmpty(content).map(stringOrEmpty)].find((list) => list.length > 0) ?? [];
-    return texts.filter((text) => text.trim() !== "").map(thought);
+    return texts.flatMap((text) => {
+      if (text.trim() === "") return [];
+      // Codex writes `**Subject** description`.
+      const { subject = "", rest = text } = /^\s*\*\*(?<subject>.+?)\*\*\s*(?<rest>.*)/s.exec(text)?.groups ?? {};
+      const value = create(AgentThoughtSchema, { subject, description: rest.trim() });
+      return [{ case: "thought", value }];
+    });
   }
 
   #endCall(item: JsonObject, itemId: string): AgentEvent[] {
@@ -243,12 +249,6 @@ function notice(text: string): AgentEvent[] {
   return [{ case: "notice", value: create(NoticeSchema, { text: text.slice(0, MAX_NOTICE_LENGTH) }) }];
 }
 
-/** Returns a thought. Codex writes `**Subject** description`. */
-function thought(text: string): AgentEvent {
-  const { subject = "", rest = text } = /^\s*\*\*(?<subject>.+?)\*\*\s*(?<rest>.*)/s.exec(text)?.groups ?? {};
-  return { case: "thought", value: create(AgentThoughtSchema, { subject, description: rest.trim() }) };
-}
-
 function artifact(
   artifactId: string,
   name: string,
@@ -261,6 +261,6 @@ function artifact(
   return [{ case: "artifact", value: create(ArtifactUpdateSchema, { artifact: { artifactId, name, parts: [part] } }) }];
 }
 
-function count(value: unknown): bigint {
+function tokenCount(value: unknown): bigint {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : 0n;
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { dataText, type File, type Message, type Part } from "@devtool/schema";
+import { dataText, type File, type Message } from "@devtool/schema";
 
 /**
  * Returns a message as the input of a turn (`UserInput`), in the order of its parts.
@@ -7,34 +7,32 @@ import { dataText, type File, type Message, type Part } from "@devtool/schema";
  * Images are passed as such. Other files are passed as text: their content if they are text, otherwise their URI or name.
  */
 export function inputFromMessage({ parts }: Message): JsonObject[] {
-  return parts.flatMap(inputFromPart);
+  return parts.flatMap(({ content }): JsonObject[] => {
+    switch (content.case) {
+      case "text":
+        return [textInput(content.value)];
+      case "file":
+        return [inputFromFile(content.value)];
+      case "data":
+      case "dataValue":
+        return [textInput(dataText(content))];
+      // An answer is delivered to its question; the others are parts of the agent's messages.
+      case "confirmation":
+      case "thought":
+      case "toolCall":
+      case "summary":
+      case "citation":
+      case undefined:
+        return [];
+      default:
+        return content satisfies never;
+    }
+  });
 }
 
 /** Returns a text as the input of a turn. */
 export function textInput(text: string): JsonObject {
   return { type: "text", text, text_elements: [] };
-}
-
-function inputFromPart({ content }: Part): JsonObject[] {
-  switch (content.case) {
-    case "text":
-      return [textInput(content.value)];
-    case "file":
-      return [inputFromFile(content.value)];
-    case "data":
-    case "dataValue":
-      return [textInput(dataText(content))];
-    // An answer is delivered to its question; the others are parts of the agent's messages.
-    case "confirmation":
-    case "thought":
-    case "toolCall":
-    case "summary":
-    case "citation":
-    case undefined:
-      return [];
-    default:
-      return content satisfies never;
-  }
 }
 
 function inputFromFile({ name, mediaType, source }: File): JsonObject {

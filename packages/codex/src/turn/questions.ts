@@ -4,7 +4,6 @@ import {
   confirmationsOf,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
-  type Task,
   type ToolCall,
   type ToolCallConfirmation,
   ToolCallStatus,
@@ -47,9 +46,9 @@ export interface QuestionsOptions {
   readonly permission: PermissionPolicy | undefined;
   /** Takes the answer that the user gave to a call before a restart. Undefined when there is none. */
   readonly takeAnswer: (itemId: string) => AnsweredCall | undefined;
-  /** Makes and yields events in the order of the turn. Resolves when the agent is resumed after them. */
+  /** Makes events and yields them in the order of the turn. Resolves when the consumer of the turn asks for the next event. */
   readonly publish: (make: () => AgentEvent[]) => Promise<void>;
-  /** Tells Codex something while it works. */
+  /** Sends Codex a message while it works. */
   readonly steer: (text: string) => Promise<void>;
   readonly now: () => Date;
 }
@@ -153,7 +152,10 @@ export class Questions {
   async #approve({ id, params }: ServerRequest, approval: CallApproval, signal: AbortSignal): Promise<void> {
     const { server, calls, publish } = this.#options;
     const itemId = stringOrEmpty(params.itemId);
-    const known = this.#knownAnswer(itemId, approval);
+    // An answer that was given before a restart is valid only for exactly the same question.
+    const earlier = this.#options.takeAnswer(itemId);
+    const isSame = earlier && Buffer.from(earlier.digest).equals(approvalDigest(earlier.call, approval.request));
+    const known = isSame && approval.results.has(earlier.answer.selectedOptionId) ? earlier.answer : undefined;
     const isOfItem = known !== undefined || (!params.approvalId && calls.mayAsk(itemId));
     const key = isOfItem ? itemId : await this.#addQuestion(`approval-${id}`, "approval", params, itemId);
     const decision = known ? ASK : await this.#decide(key, approval, signal);
@@ -189,13 +191,6 @@ export class Questions {
     server.reply(id, { decision: "decline" });
     const path = this.#options.changesOf(itemId).changes[0]?.path ?? "the file";
     await this.#options.steer(`I changed your proposal. Write exactly this content to ${path}:\n\n${changed}`);
-  }
-
-  /** Returns the answer that was given before a restart, if it is the answer to exactly this question. */
-  #knownAnswer(itemId: string, { request, results }: Approval): ToolCallConfirmation | undefined {
-    const known = this.#options.takeAnswer(itemId);
-    if (!known || !results.has(known.answer.selectedOptionId)) return undefined;
-    return Buffer.from(known.digest).equals(approvalDigest(known.call, request)) ? known.answer : undefined;
   }
 
   /** Decides about a call by the policy. The user decides where no rule does, and when the policy fails. */
@@ -260,8 +255,13 @@ export class Questions {
     if (optionId !== OPTION_CANCEL) await publish(() => calls.end(key, ANSWERED));
   }
 
+  /** Returns the text that the user sent together with the answer to a call. */
   #textOf({ toolCallId }: ToolCallConfirmation): string {
-    return answerText(this.#options.turn.task, toolCallId);
+    const answer = this.#options.turn.task.history.findLast((message) =>
+      confirmationsOf(message).some((given) => given.toolCallId === toolCallId),
+    );
+    const texts = answer?.parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])) ?? [];
+    return texts.join("\n");
   }
 }
 
@@ -276,12 +276,3 @@ const HANDLERS: ReadonlyMap<string, Handler> = new Map<string, Handler>([
 
 /** The requests of the app-server that are answered. The others are refused. */
 export const CARRIED_REQUESTS: readonly string[] = [...HANDLERS.keys()];
-
-/** Returns the text that the user sent together with the answer to a call. */
-function answerText({ history }: Task, toolCallId: string): string {
-  const answer = history.findLast((message) =>
-    confirmationsOf(message).some((given) => given.toolCallId === toolCallId),
-  );
-  const texts = answer?.parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])) ?? [];
-  return texts.join("\n");
-}
