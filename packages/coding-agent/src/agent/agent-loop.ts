@@ -12,7 +12,7 @@ import {
 } from "@devtool/server/agent";
 import { newToolCall } from "../tool/run-tools.ts";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "../tool/scheduler.ts";
-import type { ToolSet } from "../tool/tool-set.ts";
+import type { ToolSet } from "../tool/tool.ts";
 import { type Briefing, TurnBriefing } from "./briefing.ts";
 import { HistoryCompressor } from "./history-compressor.ts";
 import type { HistoryCache, IncrementalHistory } from "./incremental-history.ts";

@@ -1,5 +1,6 @@
+import { create } from "@bufbuild/protobuf";
+import { NoticeSchema } from "@devtool/schema";
 import type { AgentEvent } from "@devtool/server/agent";
-import { noticeEvent } from "./notice.ts";
 
 /** The information that a model gets before a conversation. */
 export interface Briefing {
@@ -33,6 +34,7 @@ export class TurnBriefing {
   async takeNotices(): Promise<readonly AgentEvent[]> {
     if (!this.hasNotices) return [];
     this.hasNotices = false;
-    return (await this.#briefing)?.notices.map(noticeEvent) ?? [];
+    const { notices = [] } = (await this.#briefing) ?? {};
+    return notices.map((text) => ({ case: "notice", value: create(NoticeSchema, { text }) }));
   }
 }

@@ -1,9 +1,9 @@
-import type { Message, Usage } from "@devtool/schema";
+import { create } from "@bufbuild/protobuf";
+import { type Message, NoticeSchema, type Usage } from "@devtool/schema";
 import type { AgentEvent } from "@devtool/server/agent";
 import { clientError } from "../client-error.ts";
 import { compress, needsCompression } from "./compress.ts";
 import type { ModelEvent, ModelRequest, StepSource } from "./model.ts";
-import { noticeEvent } from "./notice.ts";
 
 /** Summarizes the history of a task when it approaches the model's input limit, at most once per turn. */
 export class HistoryCompressor {
@@ -41,7 +41,8 @@ export class HistoryCompressor {
     } catch (reason) {
       signal.throwIfAborted();
       const { message } = clientError(reason, "a summary", { task: this.#taskId }, this.#onNotice);
-      yield noticeEvent(`the conversation is long and could not be summarized: ${message}`);
+      const text = `the conversation is long and could not be summarized: ${message}`;
+      yield { case: "notice", value: create(NoticeSchema, { text }) };
     }
   }
 }

@@ -35,7 +35,7 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
     analyze: host.analyze,
     shellConfinement: async () => ((await host.sandbox()).confines ? "sandbox" : "none"),
   });
-  const commandTools = () => (command ? commands.tools(command, context) : []);
+  const commandTools = command ? commands.tools(command, context) : [];
   const sentNotices = new Set<string>();
   const loop = createAgentLoop({
     source: command ? commands.play(command, context) : model,
@@ -45,7 +45,7 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
     histories: host.histories,
     onNotice: services.onNotice,
     nextId: services.nextId,
-    openTools: (signal) => toolbox.open(task, commandTools(), signal),
+    openTools: (signal) => toolbox.open(task, commandTools, signal),
     endProcesses: () => toolbox[Symbol.asyncDispose](),
     maxSteps: options.maxSteps,
     readBriefing: async (toolNames) => {
@@ -59,7 +59,7 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
     ...loop,
     checkArguments: async (edit, signal) => {
       // No turn may be running: after a restart, a question waits in the log alone.
-      await using toolSet = await toolbox.open(task, commandTools(), signal);
+      await using toolSet = await toolbox.open(task, commandTools, signal);
       const { tools, settle } = toolSet;
       const checking = { tools, settle, policy, task: edit.task, onNotice: services.onNotice };
       await checkEditedArguments(edit, checking, signal);

@@ -7,8 +7,7 @@ import { builtinTools } from "../tool/builtin/builtin-tools.ts";
 import { settleEdit } from "../tool/builtin/file-edit-effect.ts";
 import { withCheckpoints } from "../tool/checkpoint/checkpointed-tool.ts";
 import type { McpSession } from "../tool/mcp.ts";
-import type { Tool } from "../tool/tool.ts";
-import type { ToolSet } from "../tool/tool-set.ts";
+import type { Tool, ToolSet } from "../tool/tool.ts";
 import { Workspace } from "../tool/workspace.ts";
 import type { AgentHost } from "./host.ts";
 

@@ -31,7 +31,8 @@ export function createPromptCommands({ servers, model, onNotice }: PromptCommand
       try {
         const prompts = await servers.prompts(place, signal);
         const commands = prompts.map((prompt) => ({
-          path: [toWord(prompt.server), toWord(prompt.name)],
+          // Each name becomes one word that a user can type.
+          path: [prompt.server, prompt.name].map((name) => name.trim().replaceAll(/[\s/]+/g, "-")),
           description: prompt.description || `Prompt of the MCP server ${prompt.server}`,
           group: `Runs a prompt that the MCP server ${prompt.server} offers`,
           arguments: prompt.arguments,
@@ -47,9 +48,4 @@ export function createPromptCommands({ servers, model, onNotice }: PromptCommand
       }
     },
   };
-}
-
-/** Converts a name to one word that a user can type. */
-function toWord(name: string): string {
-  return name.trim().replaceAll(/[\s/]+/g, "-");
 }

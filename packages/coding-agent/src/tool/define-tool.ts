@@ -2,7 +2,7 @@ import { create, type JsonObject } from "@bufbuild/protobuf";
 import { GenericDetailsSchema, oneLine } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import type { Tool, ToolDeclaration } from "./tool.ts";
-import { dataResult, textResult } from "./tool-result.ts";
+import { outputResult, textResult } from "./tool-result.ts";
 
 /**
  * A tool whose calls are runs of one function.
@@ -41,7 +41,8 @@ export function defineTool(definition: ToolDefinition): Tool {
         confirmation: details && { case: "genericDetails" as const, value: details },
         execute: async function* (signal: AbortSignal) {
           const output = await definition.run(args, signal);
-          yield typeof output === "string" ? textResult(output) : dataResult(output);
+          const isText = typeof output === "string";
+          yield isText ? textResult(output) : outputResult({ case: "structuredData", value: output });
         },
       });
     },

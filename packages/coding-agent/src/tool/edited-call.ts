@@ -1,4 +1,4 @@
-import type { JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import {
   findModifiedArguments,
   findToolCallDetail,
@@ -7,9 +7,8 @@ import {
   type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
-import { type ArgumentsEdit, Code, changedDetail, DevtoolError } from "@devtool/server/agent";
-import { assertKnownArguments } from "./known-arguments.ts";
+import { defined, isObject, listOrEmpty } from "@devtool/schema/json";
+import { type ArgumentsEdit, Code, changedDetail, DevtoolError, invalid } from "@devtool/server/agent";
 import {
   askForApproval,
   callError,
@@ -101,7 +100,8 @@ async function prepareEdited(
   signal: AbortSignal,
 ): Promise<PreparedCall> {
   const tool = findTool(call, context.tools);
-  assertKnownArguments(tool, args);
+  // The schemas of MCP servers say whether they allow other arguments, and MCP tools check that.
+  if (tool.facts?.mcpServer === undefined) assertKnownFields(tool.declaration.parameters, args, "");
   const invocation = await tool.prepare(args, signal);
   const edited = { ...call, inputParameters: args, description: oneLine(invocation.description) };
   const { decision, rule, reason, saves } = await context.policy.decide(
@@ -118,4 +118,28 @@ async function prepareEdited(
   });
   const changed = defined({ ...detail, argumentsEditor: detail.answerer });
   return askForApproval({ call: edited, detail: changed, invocation, saves }, invocation);
+}
+
+/** Keywords of JSON Schema with which an object can have other fields than its `properties`. */
+const MORE_FIELDS = ["patternProperties", "allOf", "anyOf", "oneOf", "if", "$ref"] as const;
+
+/**
+ * Throws `Code.InvalidArgument` for fields of a user's arguments that a schema does not have: a misspelled name must not be
+ * ignored.
+ */
+function assertKnownFields(schema: JsonValue | undefined, value: JsonValue | undefined, path: string): void {
+  if (!isObject(schema)) return;
+  if (Array.isArray(value)) {
+    for (const [index, item] of listOrEmpty(value).entries())
+      assertKnownFields(schema.items, item, `${path}[${index}]`);
+    return;
+  }
+  const { properties, additionalProperties = false } = schema;
+  if (!isObject(value) || !isObject(properties)) return;
+  const isOpen = additionalProperties !== false || MORE_FIELDS.some((keyword) => keyword in schema);
+  for (const [name, item] of Object.entries(value)) {
+    const field = path === "" ? name : `${path}.${name}`;
+    if (Object.hasOwn(properties, name)) assertKnownFields(properties[name], item, field);
+    else if (!isOpen) throw invalid(field, "", "is unknown", `choose ${Object.keys(properties).join(", ")}`);
+  }
 }

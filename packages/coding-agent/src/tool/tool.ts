@@ -29,6 +29,14 @@ export interface Tool {
   prepare(args: JsonObject, signal: AbortSignal): Promise<ToolInvocation>;
 }
 
+/** The tools of one turn. Disposing of the set releases the resources that they share, such as the open workspace. */
+export interface ToolSet extends AsyncDisposable {
+  /** The tools by name. */
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** Returns whether an edit that was in progress when the server stopped was made, judged by the file's content. */
+  settle(edit: EditRecord): EditState;
+}
+
 /** A validated call. It is described, then approved, then run at most once. */
 export interface ToolInvocation {
   /** The arguments with which the call runs. */

@@ -6,7 +6,7 @@ import { defined } from "@devtool/schema/json";
 import { invalid } from "@devtool/server/agent";
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
 import type { ToolEvent, ToolInvocation } from "../tool.ts";
-import { diffResult, failureResult } from "../tool-result.ts";
+import { failureResult, outputResult } from "../tool-result.ts";
 import { MAX_FILE_BYTES, type Workspace } from "../workspace.ts";
 import { editState } from "./file-edit-effect.ts";
 
@@ -69,7 +69,7 @@ function createInvocation(edit: FileEdit, description: string): ToolInvocation {
         return;
       }
       if (state === "not begun") workspace.writeFile(path, newContent);
-      yield diffResult(diff);
+      yield outputResult({ case: "diff", value: diff });
     },
   };
 }

@@ -2,7 +2,7 @@ import { invalid } from "@devtool/server/agent";
 import { z } from "zod";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
-import { dataResult } from "../tool-result.ts";
+import { outputResult } from "../tool-result.ts";
 
 const STEP = {
   step: z.string().describe("What is to be done, in a few words."),
@@ -36,7 +36,7 @@ export function updatePlanTool(): Tool {
         args,
         description: `Plan: ${done} of ${plan.length} steps done`,
         execute: async function* () {
-          yield dataResult({ explanation, plan });
+          yield outputResult({ case: "structuredData", value: { explanation, plan } });
         },
       };
     },

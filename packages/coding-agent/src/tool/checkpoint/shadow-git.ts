@@ -106,9 +106,9 @@ export class GitCommand implements AsyncDisposable {
     failpoint("devtool:git.write.after");
     if (isReady) return;
     const waited = new AbortController();
-    const wait = (event: string): Promise<unknown> => once(stdin, event, waited).catch(() => {});
+    const events = ["drain", "close"].map((event) => once(stdin, event, waited).catch(() => {}));
     try {
-      await Promise.race([wait("drain"), wait("close"), this.#ended]);
+      await Promise.race([...events, this.#ended]);
     } finally {
       waited.abort();
     }
