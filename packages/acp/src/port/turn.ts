@@ -14,7 +14,6 @@ import {
   MessageSchema,
   OPTION_CANCEL,
   Role,
-  reduceTask,
   type SendMessageRequest,
   type Task,
   type TaskEvent,
@@ -23,6 +22,7 @@ import {
 } from "@devtool/schema";
 import { authRequired, taskFailed } from "./errors.ts";
 import { permissionOptions } from "./permission.ts";
+import { foldTurn } from "./turn-task.ts";
 import type { SessionUpdates } from "./updates.ts";
 
 /** Dependencies of a turn. */
@@ -47,7 +47,7 @@ export const USAGE_KEY = "devtool.dev/usage";
  * Another client may answer a question first. The request to this one is then canceled with `$/cancel_request`, and the turn goes on.
  */
 export class Turn {
-  /** The task as far as it was shown. */
+  /** The task as far as it was shown, without its transcript. */
   #task: Task;
   #isCanceled = false;
   readonly #host: TurnHost;
@@ -161,7 +161,7 @@ export class Turn {
 
   async #apply(event: TaskEvent): Promise<void> {
     const isFirst = this.#task.id === "";
-    this.#task = reduceTask(this.#task, event);
+    this.#task = foldTurn(this.#task, event);
     for (const update of this.#host.updates.ofEvent(event, this.#own)) await this.#notify(update);
     if (isFirst && this.#isCanceled) await this.#cancelTask();
     this.#syncQuestions();
