@@ -101,6 +101,18 @@ describe("a stream whose connections break", () => {
   });
 });
 
+describe("the wait before a stream is opened again", () => {
+  it("does not begin when the signal has aborted just before", async () => {
+    const { client } = brokenServer({ cuts: [0] });
+    const caller = new AbortController();
+    const onLost = (): void => caller.abort(new Error("enough"));
+    const options = { onLost, baseDelayMs: 9000, random: () => 1 };
+    const began = performance.now();
+    await expect(sequences(streamMessage(client, { message }, caller.signal, options))).rejects.toThrow("enough");
+    expect(performance.now() - began).toBeLessThan(9000);
+  });
+});
+
 describe("a server that violates the order of the log", () => {
   it("yields no duplicates if it ignores the position", async () => {
     const { client } = brokenServer({ cuts: [3, 5], position: () => 0n });

@@ -202,6 +202,7 @@ function isNext({ sequence }: TaskEvent, after: bigint | undefined): boolean {
 }
 
 async function abortableDelay(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
   const done = Promise.withResolvers<void>();
   const timeout = setTimeout(done.resolve, ms);
   try {

@@ -14,7 +14,7 @@ describe("the task of a turn", () => {
       call("a", ToolCallStatus.PENDING, true),
       call("b", ToolCallStatus.EXECUTING),
       { payload: { case: "thought", value: { description: "Hm." } } },
-      { ...call("q", ToolCallStatus.PENDING, true), toolCallDetail: { parentToolCallId: "b", digest: DIGEST } },
+      call("q", ToolCallStatus.PENDING, true, "b"),
       { payload: { case: "message", value: { messageId: "n", parts: [answerTo("a")] } } },
       call("q", ToolCallStatus.SUCCEEDED),
       call("a", ToolCallStatus.SUCCEEDED),
@@ -65,9 +65,9 @@ function asking(toolCallId: string) {
   return { toolCallId, toolName: "run", status: ToolCallStatus.PENDING, confirmationRequest };
 }
 
-function call(toolCallId: string, status: ToolCallStatus, asks?: true): Init {
+function call(toolCallId: string, status: ToolCallStatus, asks?: true, parentToolCallId = ""): Init {
   const value = asks ? asking(toolCallId) : { toolCallId, toolName: "run", status };
-  return { payload: { case: "toolCall", value }, toolCallDetail: { digest: DIGEST } };
+  return { payload: { case: "toolCall", value }, toolCallDetail: { parentToolCallId, digest: DIGEST } };
 }
 
 function answerTo(toolCallId: string) {
