@@ -1,8 +1,8 @@
-import { realpathSync, statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import type { Message, Task } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import { isInside } from "../files/is-inside.ts";
+import { directoryAt, realPath } from "../files/real-path.ts";
 
 /**
  * Returns the directory in which the turn of a prompt works: the real path of the one that its settings name, or else the
@@ -16,22 +16,12 @@ export function turnDirectory({ settings }: Pick<Task, "settings">, prompt: Mess
   const wanted = prompt?.turnSettings?.workingDirectory ?? "";
   if (wanted === "") return workspace;
   if (!isAbsolute(wanted)) throw unusable(wanted, "must be an absolute path");
-  const real = realDirectory(wanted);
+  const real = directoryAt(realPath(wanted));
   if (real === undefined) throw unusable(wanted, "must be a directory that exists on the server");
   if (workspace === "" || !isInside(workspace, real)) {
     throw unusable(wanted, `is outside of the session's workspace ${quoted(workspace)}`);
   }
   return real;
-}
-
-/** Returns the real path of a directory; undefined when it is none. Unlike `realPath`, it follows links before `..`, as the system does. */
-function realDirectory(path: string): string | undefined {
-  try {
-    const real = realpathSync.native(path);
-    return statSync(real).isDirectory() ? real : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function unusable(path: string, problem: string): DevtoolError {

@@ -1,14 +1,13 @@
 import { realpathSync, statSync } from "node:fs";
-import { resolve } from "node:path";
 
 /**
- * Returns the real path of a path; undefined when nothing is there, as for an empty path. Synchronous,
- * because the call takes microseconds, less than a round trip through a thread.
+ * Returns the real path of a path; undefined when nothing is there, as for an empty path. A link is followed before a `..`
+ * behind it, as the system does. Synchronous, because the call takes microseconds, less than a round trip through a thread.
  */
 export function realPath(path: string): string | undefined {
   if (path === "") return undefined;
   try {
-    return realpathSync.native(resolve(path));
+    return realpathSync.native(path);
   } catch {
     return undefined;
   }
