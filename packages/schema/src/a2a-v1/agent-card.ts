@@ -1,7 +1,15 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { AgentCard as CardV03 } from "../gen/devtool/a2a/v1alpha/agent_card_pb.ts";
-import { type AgentCard, AgentCardSchema, type AgentInterfaceSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
-import { requirementFromV03, schemesFromV03 } from "./security.ts";
+import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
+import type { AgentCard as CardV03, SecurityScheme as SchemeV03 } from "../gen/devtool/a2a/v1alpha/agent_card_pb.ts";
+import {
+  type AgentCard,
+  AgentCardSchema,
+  type AgentInterfaceSchema,
+  type SecurityRequirement,
+  SecurityRequirementSchema,
+  type SecurityScheme,
+  SecuritySchemeSchema,
+} from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { listOrEmpty, stringOrEmpty } from "../json.ts";
 
 /** Converts an agent card of A2A 0.3 to one of 1.0, so that clients handle a single form. */
 export function agentCardFromV03(card: CardV03): AgentCard {
@@ -53,4 +61,47 @@ function interfacesOf(card: CardV03): MessageInitShape<typeof AgentInterfaceSche
     protocolBinding: transport,
     protocolVersion: "0.3",
   }));
+}
+
+/**
+ * Converts the security schemes of a card of A2A 0.3, by name. OAuth 2.0 is omitted: 0.3 has several flows where 1.0
+ * has one.
+ */
+function schemesFromV03(schemes: Readonly<Record<string, SchemeV03>>): Record<string, SecurityScheme> {
+  const read = Object.entries(schemes).flatMap(([name, scheme]): [string, SecurityScheme][] => {
+    const init = schemeFromV03(scheme);
+    return init ? [[name, create(SecuritySchemeSchema, { scheme: init })]] : [];
+  });
+  return Object.fromEntries(read);
+}
+
+function schemeFromV03(scheme: SchemeV03): MessageInitShape<typeof SecuritySchemeSchema>["scheme"] {
+  const { type, description } = scheme;
+  switch (type) {
+    case "http":
+      return {
+        case: "httpAuthSecurityScheme",
+        value: { description, scheme: scheme.scheme, bearerFormat: scheme.bearerFormat },
+      };
+    case "apiKey":
+      return { case: "apiKeySecurityScheme", value: { description, location: scheme.in, name: scheme.name } };
+    case "openIdConnect":
+      return {
+        case: "openIdConnectSecurityScheme",
+        value: { description, openIdConnectUrl: scheme.openIdConnectUrl },
+      };
+    case "mutualTLS":
+      return { case: "mtlsSecurityScheme", value: { description } };
+    default:
+      return undefined;
+  }
+}
+
+/** Converts a security requirement of A2A 0.3: schemes that are required together, each with its scopes. */
+function requirementFromV03(schemes: JsonObject): SecurityRequirement {
+  const entries = Object.entries(schemes).map(([name, scopes]) => [
+    name,
+    { list: listOrEmpty(scopes).map(stringOrEmpty) },
+  ]);
+  return create(SecurityRequirementSchema, { schemes: Object.fromEntries(entries) });
 }
