@@ -19,7 +19,7 @@ export interface KnownTask {
 const MAX_ENTRIES = 1000;
 
 /**
- * Remembers the tasks that a client has heard about.
+ * Remembers the tasks that a client has received.
  */
 export class KnownTasks {
   readonly #tasks = new Map<string, KnownTask>();
@@ -30,7 +30,7 @@ export class KnownTasks {
   }
 
   /**
-   * Stores what a task is like now. Its sequence never decreases.
+   * Stores the present form of a task. Its sequence never decreases.
    */
   update(task: KnownTask): void {
     if (task.id === "") return;

@@ -42,8 +42,8 @@ function fileOf({ url, mediaType, filename = "" }: FileUIPart) {
 }
 
 /**
- * Returns the answers that a message of a chat has for the questions of a task: its approvals allow a call once, and
- * what is not approved declines it.
+ * Returns the answers that a message of a chat has for the questions of a task: an approval allows its call
+ * once, a refusal declines it.
  *
  * Answers to calls that no longer wait are left out; they were sent before, or somebody else has answered.
  *

@@ -36,8 +36,9 @@ export interface ChatTransportOptions extends SendOptions, ResumeOptions {
  * });
  * ```
  *
- * Errors are `ConnectError`s: those of `streamMessage`, `Code.InvalidArgument` for what an agent cannot be sent and for an approval of
- * a call that does not offer to be allowed once, and `Code.FailedPrecondition` if a call asks about something else than the chat showed.
+ * Errors are `ConnectError`s: those of `streamMessage`, `Code.InvalidArgument` for parts that an agent does not take and for an
+ * approval of a call that does not offer to be allowed once, and `Code.FailedPrecondition` if a call asks about something else
+ * than the chat showed.
  */
 export function createChatTransport(
   client: DevtoolClient,

@@ -29,8 +29,8 @@ export type AgentUIMessage = UIMessage<
 export type Chunk = InferUIMessageChunk<AgentUIMessage>;
 
 /**
- * Returns the id of the approval of a question. Another question of the same call has another one, since it has
- * another digest: an answer to what is no longer asked is recognized.
+ * Returns the id of the approval of a question. A later question of the same call has another digest and
+ * therefore another id, so that an answer to the earlier one is recognized.
  */
 export function approvalIdOf({ toolCallId, shownDigest = new Uint8Array() }: AskedToolCall): string {
   return `${toolCallId}:${Array.from(shownDigest, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;

@@ -2,15 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { canonicalCard } from "@devtool/schema/a2a-v1";
 import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
-import {
-  base64url,
-  createLocalJWKSet,
-  errors,
-  type FlattenedJWSInput,
-  type FlattenedVerifyGetKey,
-  flattenedVerify,
-  type JSONWebKeySet,
-} from "jose";
+import { base64url, createLocalJWKSet, errors, flattenedVerify, type JSONWebKeySet } from "jose";
 
 /**
  * Options of `verifyCard`.
@@ -59,8 +51,12 @@ export async function verifyCard(card: JsonObject, { keys }: VerifyCardOptions):
   const keySet = createLocalJWKSet(keys);
   const payload = base64url.encode(canonicalCard(card));
   for (const signature of signatures) {
-    const keyId = await findSigningKey({ ...signature, payload }, keySet);
-    if (keyId !== undefined) return { keyId };
+    try {
+      const { protectedHeader } = await flattenedVerify({ ...signature, payload }, keySet, { algorithms: ALGORITHMS });
+      return { keyId: protectedHeader?.kid ?? "" };
+    } catch (reason) {
+      if (!(reason instanceof errors.JOSEError || reason instanceof TypeError)) throw reason;
+    }
   }
   throw notVerified("none of its signatures is valid for a trusted key");
 }
@@ -75,19 +71,6 @@ export async function fetchKeySet(url: string, signal: AbortSignal): Promise<JSO
   const json: unknown = response.ok ? await response.json() : undefined;
   if (isKeySet(json)) return json;
   throw new ConnectError(`no key set at ${url}: HTTP ${response.status}`, Code.Unavailable);
-}
-
-/**
- * Returns the id of the key that made a signature; undefined if the signature is not valid.
- */
-async function findSigningKey(jws: FlattenedJWSInput, keySet: FlattenedVerifyGetKey): Promise<string | undefined> {
-  try {
-    const { protectedHeader } = await flattenedVerify(jws, keySet, { algorithms: ALGORITHMS });
-    return protectedHeader?.kid ?? "";
-  } catch (reason) {
-    if (reason instanceof errors.JOSEError || reason instanceof TypeError) return undefined;
-    throw reason;
-  }
 }
 
 function isKeySet(json: unknown): json is JSONWebKeySet {

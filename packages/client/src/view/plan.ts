@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { Part, TaskEvent } from "@devtool/schema";
+import type { TaskEvent } from "@devtool/schema";
 import { objectOrEmpty } from "@devtool/schema/json";
 
 /**
@@ -20,16 +20,15 @@ export function reducePlan(plan: readonly PlanStep[], { payload }: TaskEvent): r
   switch (payload.case) {
     case "toolCall":
       return payload.value.toolName === "update_plan" ? (stepsIn(payload.value.inputParameters) ?? plan) : plan;
-    case "artifact":
-      return payload.value.artifact?.name === "Plan" ? (stepsIn(dataOf(payload.value.artifact.parts)) ?? plan) : plan;
+    case "artifact": {
+      const { artifact } = payload.value;
+      if (artifact?.name !== "Plan") return plan;
+      const [data] = artifact.parts.flatMap(({ content }) => (content.case === "data" ? [content.value] : []));
+      return stepsIn(data) ?? plan;
+    }
     default:
       return plan;
   }
-}
-
-function dataOf(parts: readonly Part[]): JsonObject | undefined {
-  for (const { content } of parts) if (content.case === "data") return content.value;
-  return undefined;
 }
 
 /**

@@ -51,7 +51,7 @@ export interface SendOptions {
 }
 
 /**
- * Returns the complete request for what a view sends. The task id is empty for a new task.
+ * Completes the request that sends the content of a view. The task id is empty for a new task.
  */
 export function sendRequest(content: MessageContent, taskId: string, options: SendOptions): SendMessageRequest {
   const { clientLabel, nextId = () => crypto.randomUUID() } = options;

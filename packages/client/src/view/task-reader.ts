@@ -26,7 +26,7 @@ import { WakeUp } from "./wake-up.ts";
 const CONNECTED_AFTER_MS = 2000;
 
 /**
- * Receives what a reader reads.
+ * Receives the events of a reader.
  */
 export interface ReaderHandlers {
   /**
@@ -76,7 +76,7 @@ export class TaskReader {
    */
   #position: Position | undefined;
   /**
-   * The task to read after what is read now. Undefined if it is the same.
+   * The task to read next. Undefined if it stays the same.
    */
   #next: { readonly taskId: string; readonly ended: () => void } | undefined;
   /**
