@@ -1,11 +1,16 @@
+import { create } from "@bufbuild/protobuf";
 import { type ContextKey, createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
-import type {
-  AgentListService,
-  AuditService,
-  PushService,
-  SlashCommandService,
-  TaskService,
-  WorkspaceService,
+import {
+  type AgentListService,
+  type AuditService,
+  emptyTask,
+  GetTaskRequestSchema,
+  type PushService,
+  type SlashCommandService,
+  type Task,
+  TaskSchema,
+  type TaskService,
+  type WorkspaceService,
 } from "@devtool/schema";
 import type { AgentOffers } from "../agent/agent-offers.ts";
 
@@ -34,6 +39,16 @@ export interface RequestHandler {
 
   /** Lists the tools and MCP servers of a task of the caller; none when its agent cannot list them. */
   readonly offers: (taskId: string, context: HandlerContext) => Promise<AgentOffers>;
+}
+
+/** Returns a task of the caller. Throws `Code.NotFound` when the caller has none with this id. */
+export async function findTask(
+  { tasks }: RequestHandler,
+  { context }: { readonly context: HandlerContext },
+  taskId: string,
+): Promise<Task> {
+  const { task } = await tasks.getTask(create(GetTaskRequestSchema, { taskId }), context);
+  return create(TaskSchema, task ?? emptyTask());
 }
 
 /** The context key of the principal of a call. A call without it is refused with `Code.Unauthenticated`. */

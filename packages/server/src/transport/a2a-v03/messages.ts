@@ -6,13 +6,14 @@ import {
   replyOf,
   type SendMessageRequest,
   StreamMessageRequestSchema,
+  TaskEventSchema,
   TaskSchema,
   type TaskService,
 } from "@devtool/schema";
 import { encodeReply, type MessageSend, withReplay } from "@devtool/schema/a2a-v03";
 import { isObject } from "@devtool/schema/json";
-import type { RequestHandler } from "../../handler/request-handler.ts";
-import { assertTakesOutput, findTask, type MethodCall, taskEventFrom } from "../a2a/method.ts";
+import { findTask, type RequestHandler } from "../../handler/request-handler.ts";
+import { assertTakesOutput, type MethodCall } from "../a2a/method.ts";
 import { withPlainAnswer } from "../a2a/plain-answer.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
 import type { Frame } from "../http/answer.ts";
@@ -35,17 +36,14 @@ export async function sendMessage(
   const request = await sendRequestFor(options, asked, call);
   const answer = await handler.tasks.sendMessage(request, call.context);
   const task = create(TaskSchema, answer.task);
-  const json = await encodeAnswer();
+  const reply = replyOf(task);
+  // The answer holds the history of its exchange only. A client that limits the length means the whole task.
+  const isLimited = reply === undefined && asked.historyLength !== undefined;
+  const { history } = isLimited ? await findTask(handler, call, task.id) : task;
+  const json = reply
+    ? encodeReply(reply, task.contextId)
+    : encodeTaskFor(call, { ...task, history }, asked.historyLength);
   return answer.replay ? markReplay(json, create(ReplaySchema, answer.replay)) : json;
-
-  async function encodeAnswer(): Promise<JsonValue> {
-    const reply = replyOf(task);
-    if (reply) return encodeReply(reply, task.contextId);
-    if (asked.historyLength === undefined) return encodeTaskFor(call, task);
-    // The answer holds the history of its exchange only. A client that limits the length means the whole task.
-    const { history } = await findTask(handler, call, task.id);
-    return encodeTaskFor(call, { ...task, history }, asked.historyLength);
-  }
 }
 
 /** Sends a message, and returns the frames of its exchange. */
@@ -111,7 +109,7 @@ async function* exchangeFrames(responses: AsyncIterable<StreamResponse>, call: M
   for await (const response of responses) {
     if (!response.event) continue;
     if (response.replay) replay = create(ReplaySchema, response.replay);
-    const event = taskEventFrom(response.event);
+    const event = create(TaskEventSchema, response.event);
     const { payload, contextId } = event;
     if (payload.case === "created") isHidden = payload.value.replyOnly;
     if (isHidden && !endsExchange(event)) continue;

@@ -14,10 +14,10 @@ import {
   type TaskListQuery,
 } from "@devtool/schema/a2a-v03";
 import { assertKnown } from "../../handler/caller.ts";
-import type { RequestHandler } from "../../handler/request-handler.ts";
+import { findTask, type RequestHandler } from "../../handler/request-handler.ts";
 import { commandSkills, hybridSecuritySchemes } from "../a2a/card.ts";
 import { listedTask, summaryTask } from "../a2a/listed-task.ts";
-import { cancelTask, findTask, type MethodCall } from "../a2a/method.ts";
+import { cancelTask, type MethodCall } from "../a2a/method.ts";
 import { enterView } from "./call.ts";
 import { agentCard } from "./card.ts";
 import { ownOperations } from "./commands.ts";

@@ -27,8 +27,7 @@ import {
 } from "@devtool/schema/a2a-v1";
 import { withReplay } from "@devtool/schema/a2a-v03";
 import { defined } from "@devtool/schema/json";
-import type { RequestHandler } from "../../handler/request-handler.ts";
-import { findTask } from "../a2a/method.ts";
+import { findTask, type RequestHandler } from "../../handler/request-handler.ts";
 import { type Call, enterView } from "./call.ts";
 import type { SequencedResponse } from "./frames.ts";
 import type { A2aServiceOptions } from "./options.ts";

@@ -2,7 +2,7 @@ import { confirmationsOf, emptyTask, isTerminal, type SendMessageRequest, type T
 import { type A2aPart, type A2aSendMessageRequest, sendRequestFromA2a } from "@devtool/schema/a2a-v1";
 import { invalid } from "../../errors.ts";
 import { addressedAgent } from "../../handler/addressed-agent.ts";
-import { findTask } from "../a2a/method.ts";
+import { findTask } from "../../handler/request-handler.ts";
 import { outputRefusal } from "../a2a/output-modes.ts";
 import { withPlainAnswer } from "../a2a/plain-answer.ts";
 import type { Call } from "./call.ts";

@@ -13,8 +13,7 @@ import type { ConnectError, HandlerContext, ServiceImpl } from "@connectrpc/conn
 import { CancelTaskRequestSchema, TaskSchema, WithdrawMessageRequestSchema } from "@devtool/schema";
 import { A2AService, A2aSendMessageRequestSchema, type A2aTask, MessageQueueService } from "@devtool/schema/a2a-v1";
 import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
-import type { RequestHandler } from "../../handler/request-handler.ts";
-import { findTask } from "../a2a/method.ts";
+import { findTask, type RequestHandler } from "../../handler/request-handler.ts";
 import { oncePerEvent } from "../a2a/once-per-event.ts";
 import { pushFieldNames } from "../a2a/push-fields.ts";
 import { assertExtension, type Call, openCall } from "./call.ts";

@@ -2,8 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { emptyTask, MessageSchema, Role, type Task, type TaskSummary } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { DevtoolError, isDataLoss } from "../../errors.ts";
-import type { RequestHandler } from "../../handler/request-handler.ts";
-import { findTask, type MethodCall } from "./method.ts";
+import { findTask, type RequestHandler } from "../../handler/request-handler.ts";
+import type { MethodCall } from "./method.ts";
 
 /** Returns a task of a list with what the list has of it: no history and no artifacts. */
 export function summaryTask({ id, contextId, lastEvent }: TaskSummary): Task {

@@ -1,14 +1,6 @@
-import { create, isMessage, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type JsonValue } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import {
-  CancelTaskRequestSchema,
-  emptyTask,
-  GetTaskRequestSchema,
-  type Task,
-  type TaskEvent,
-  TaskEventSchema,
-  TaskSchema,
-} from "@devtool/schema";
+import { CancelTaskRequestSchema, type Task, type TaskEvent, TaskSchema } from "@devtool/schema";
 import { JsonRpcCode, type StreamView } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
@@ -72,16 +64,6 @@ export interface MethodDialect {
   answer(name: string, call: MethodCall, method: Method): Promise<Answer>;
 }
 
-/** Returns a task of the caller. Throws `Code.NotFound` when the caller has none with this id. */
-export async function findTask(
-  { tasks }: RequestHandler,
-  { context }: Pick<MethodCall, "context">,
-  taskId: string,
-): Promise<Task> {
-  const { task } = await tasks.getTask(create(GetTaskRequestSchema, { taskId }), context);
-  return create(TaskSchema, task ?? emptyTask());
-}
-
 /** Cancels a task of the caller. Throws A2A's own error for a task that cannot be canceled. */
 export async function cancelTask(
   { tasks }: RequestHandler,
@@ -101,13 +83,4 @@ export async function cancelTask(
 export function assertTakesOutput(accepted: readonly string[], outputModes: readonly string[] | undefined): void {
   const refusal = outputRefusal(accepted, outputModes);
   if (refusal !== undefined) throw new JsonRpcFailure(refusal, JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED);
-}
-
-/**
- * Returns the event that a handler yields.
- *
- * It stays the same object as in the log, so that it is encoded only once.
- */
-export function taskEventFrom(init: MessageInitShape<typeof TaskEventSchema>): TaskEvent {
-  return isMessage(init, TaskEventSchema) ? init : create(TaskEventSchema, init);
 }

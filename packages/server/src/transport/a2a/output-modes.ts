@@ -4,8 +4,8 @@ import { takesMode } from "@devtool/schema";
 const OUTPUT_MODES: readonly string[] = ["text/plain", "text/markdown", "application/json"];
 
 /**
- * Returns why a client cannot be answered that accepts none of an agent's output media types;
- * undefined when it accepts one.
+ * Returns the reason to refuse a client that accepts none of an agent's output media types;
+ * undefined for a client that accepts one.
  */
 export function outputRefusal(
   accepted: readonly string[],

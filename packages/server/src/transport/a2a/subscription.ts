@@ -1,8 +1,8 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
-import { SubscribeTaskRequestSchema, type Task, type TaskEvent } from "@devtool/schema";
+import { SubscribeTaskRequestSchema, type Task, type TaskEvent, TaskEventSchema } from "@devtool/schema";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { Frame } from "../http/answer.ts";
-import { type MethodCall, taskEventFrom } from "./method.ts";
+import type { MethodCall } from "./method.ts";
 import { frameAt, isAtRest, restEvent, standingOf } from "./until-rest.ts";
 
 /** Encodes a task and its events for one client. */
@@ -44,7 +44,8 @@ export async function* subscriptionFrames(
   if (after === undefined) yield snapshotFrame(task, encoder);
   for await (const { event: init } of events) {
     if (!init) continue;
-    const event = taskEventFrom(init);
+    // The event stays the same object as in the log, so that it is encoded only once.
+    const event = create(TaskEventSchema, init);
     const standing = standingOf(event, task);
     const frame = encoder.event(event);
     if (frame) yield frameAt(standing, frame);

@@ -48,7 +48,7 @@ export function errorEvent(reason: unknown, onError: (reason: unknown) => void):
 /** An error with an HTTP status that no `Code` maps to: the request begins no run. */
 export class NotAcceptable extends DevtoolError {}
 
-/** Answers a request that begins no run, with a status of HTTP. Rethrows what is not the client's fault. */
+/** Answers a request that begins no run, with a status of HTTP. Rethrows errors that are not the client's fault. */
 export function sendRefusal(response: HttpResponse, reason: unknown): void {
   if (response.destroyed || response.headersSent) return;
   const found = REFUSALS.find(([kind]) => reason instanceof kind);

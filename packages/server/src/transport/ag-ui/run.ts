@@ -1,4 +1,4 @@
-import { create, isMessage, type JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
   CancelTaskRequestSchema,
@@ -28,6 +28,7 @@ import { errorEvent } from "./errors.ts";
 import type { AgUiRoutesOptions } from "./options.ts";
 import { readSaying, type Saying } from "./saying.ts";
 import { earlierTasks, findThread, firstTaskId } from "./thread.ts";
+import type { ThreadTurns } from "./thread-turns.ts";
 
 /** A run, and what carries it out. */
 export interface RequestedRun extends AgUiRoutesOptions {
@@ -56,7 +57,7 @@ export async function* runFrames(run: RequestedRun): AsyncIterable<Frame> {
   }
 }
 
-/** A thread as it was, and what a run has said to it. */
+/** A thread before a run, and what the run sends to it. */
 interface Said {
   /** The last task of the thread before the run; an empty one for a new thread. */
   readonly before: Task;
@@ -125,7 +126,7 @@ async function* follow(run: RequestedRun, before: Task, taskId: string, saying: 
     const request = create(SubscribeTaskRequestSchema, { taskId, afterSequence: before.sequence });
     for await (const { event: init } of run.handler.tasks.subscribeTask(request, run.context)) {
       if (!init) continue;
-      const event = isMessage(init, TaskEventSchema) ? init : create(TaskEventSchema, init);
+      const event = create(TaskEventSchema, init);
       for (const shown of events.receive(event)) yield frameOf(shown);
       const isEnd = saying.case === "cancel" ? isTerminal(event.state) : endsExchange(event);
       if (isEnd && hasSent(events.task, ownMessageId)) break;

@@ -19,9 +19,9 @@ export type Saying =
   | { readonly case: "show" };
 
 /**
- * Returns what a run says. `task` is the task of its thread; an empty one for a new thread.
+ * Returns what a run sends to its thread. `task` is the task of the thread; an empty one for a new thread.
  *
- * Throws a `WireError` or a `DevtoolError` for what is malformed, and for a new message while calls wait for answers.
+ * Throws a `WireError` or a `DevtoolError` for malformed input, and for a new message while calls wait for answers.
  */
 export function readSaying(input: RunAgentInput, props: ForwardedProps, task: Task): Saying {
   const { threadId, runId, resume } = input;
@@ -70,7 +70,7 @@ function requestOf(
   });
 }
 
-/** Throws for a thread whose calls wait for answers: AG-UI takes nothing else first. */
+/** Throws for a thread whose calls wait for answers: AG-UI requires the answers first. */
 function assertAsksNothing(threadId: string, task: Task): void {
   const calls = awaitedToolCalls(task).map(({ toolCallId }) => quoted(toolCallId));
   if (calls.length === 0) return;

@@ -156,7 +156,7 @@ function refuseToken(reason: unknown, issuer: string): Verdict {
   return { case: "wrong", message: `the token is not accepted: ${claim}` };
 }
 
-/** The errors of verification that are the token's fault, with the reason that its sender learns. */
+/** The errors of verification that are the token's fault, with the reason that its sender is given. */
 const TOKEN_FLAWS = [
   [errors.JWTExpired, "it has expired"],
   [errors.JWTClaimValidationFailed, "a claim is wrong"],

@@ -33,8 +33,8 @@ import { type ConnectRoutesOptions, REDEEM_PATH } from "./options.ts";
 import { registerReflection } from "./reflection.ts";
 
 /**
- * Refuses JSON requests with unknown fields, which could be a restriction, or what an approval
- * depends on (JSON-2).
+ * Refuses JSON requests with unknown fields: one could be a restriction, or a condition of an approval
+ * (JSON-2).
  */
 const STRICT = { jsonOptions: { ignoreUnknownFields: false } };
 
@@ -99,7 +99,7 @@ const refuseHttp1: Interceptor = (next) => async (call) => {
 };
 
 /**
- * Refuses requests with values that only binary messages can hold: what is recorded is shown in every dialect, and most are JSON.
+ * Refuses requests with values that only binary messages can hold: they would be recorded, and most dialects are JSON.
  */
 const refuseValuesWithoutJson: Interceptor = (next) => async (call) => {
   const { input } = call.method;

@@ -13,6 +13,7 @@ import {
   SlashCommandService,
   SubscribeTaskRequestSchema,
   type TaskEvent,
+  TaskEventSchema,
   TaskService,
   TaskState,
 } from "@devtool/schema";
@@ -25,7 +26,6 @@ import {
 } from "@devtool/schema/gemini-cli";
 import { defined } from "@devtool/schema/json";
 import { jsonRpcErrorFrom } from "../a2a/json-rpc-errors.ts";
-import { taskEventFrom } from "../a2a/method.ts";
 import { type Frame, streamFrames } from "../http/answer.ts";
 import { readBody } from "../http/body.ts";
 import { errorText, resultText } from "../http/json-rpc.ts";
@@ -110,7 +110,7 @@ async function* commandEvents({ handler }: Visit, taskId: string, context: Handl
   const request = create(SubscribeTaskRequestSchema, { taskId });
   for await (const { event: init } of handler.tasks.subscribeTask(request, context)) {
     if (!init) continue;
-    const event = taskEventFrom(init);
+    const event = create(TaskEventSchema, init);
     yield event;
     if (endsExchange(event)) return;
   }
@@ -131,7 +131,7 @@ async function streamUpdates(visit: Visit, taskId: string, events: AsyncIterable
   });
 }
 
-/** Sends what a command has said as a single response, once its events end. */
+/** Waits for the end of a command, and sends its output as a single response. */
 async function sendOutcome(
   visit: Visit,
   name: string,

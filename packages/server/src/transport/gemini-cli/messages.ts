@@ -1,9 +1,10 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { PushFormat, type SendMessageRequest, type TaskService } from "@devtool/schema";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { PushFormat, type SendMessageRequest, TaskEventSchema, type TaskService } from "@devtool/schema";
 import { decodeMessageSend } from "@devtool/schema/a2a-v03";
 import { rfcSendParams, settingsFromGeminiCli } from "@devtool/schema/gemini-cli";
 import { principalOf } from "../../handler/caller.ts";
-import { assertTakesOutput, findTask, type MethodCall, taskEventFrom } from "../a2a/method.ts";
+import { findTask } from "../../handler/request-handler.ts";
+import { assertTakesOutput, type MethodCall } from "../a2a/method.ts";
 import type { Frame } from "../http/answer.ts";
 import { eventFrame } from "./frames.ts";
 import type { GeminiCliTasks, PromisedTask } from "./gemini-cli-tasks.ts";
@@ -97,7 +98,7 @@ export async function exchangeFrames(
       let isNoted = false;
       for (let next = first; !next.done; next = await iterator.next()) {
         if (!next.value.event) continue;
-        const event = taskEventFrom(next.value.event);
+        const event = create(TaskEventSchema, next.value.event);
         if (!isNoted) note(event.taskId);
         isNoted = true;
         const frame = eventFrame(event, clientId || event.taskId);

@@ -19,7 +19,7 @@ export interface OpenRequest {
   readonly response: HttpResponse;
 }
 
-/** Time that a client which is asked to disconnect has to send or read what is left, in milliseconds. */
+/** Time in milliseconds for a client to send or read the rest after it was asked to disconnect. */
 export const GOODBYE_MS = 1_000;
 
 /**

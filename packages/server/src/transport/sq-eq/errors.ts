@@ -50,7 +50,7 @@ export function inClientsWords(reason: unknown, op: OpCase): unknown {
   return withFieldNames(reason, { ...FIELDS, ...Object.fromEntries(inOp) });
 }
 
-/** Returns the event that a submission failed. Throws what is not the fault of the client, which ends the stream. */
+/** Returns the event that a submission failed. Throws errors that are not the client's fault, which end the stream. */
 export function errorEvent(id: string, op: OpCase, reason: unknown): SessionEvent {
   const { message, code, details } = DevtoolError.from(inClientsWords(reason, op));
   if (code === Code.Internal) throw reason;

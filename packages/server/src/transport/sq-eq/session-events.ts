@@ -115,7 +115,7 @@ export class SessionEvents {
     return msg ? [msg] : [];
   }
 
-  /** Returns what a new version of a call adds to the one before. */
+  /** Returns the messages about a new version of a call: what it adds to the one before. */
   #call(call: ToolCall, digest: Uint8Array): Msg[] {
     const { toolCallId: callId, toolName, description = "", inputParameters, liveContent, confirmationRequest } = call;
     const before = this.#calls.get(callId);

@@ -1,8 +1,7 @@
-import { create, isMessage } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
   CancelTaskRequestSchema,
-  GetTaskRequestSchema,
   isInterrupted,
   isTerminal,
   type SendMessageRequest,
@@ -20,7 +19,7 @@ import {
   type Submission,
 } from "@devtool/schema/codex";
 import { Code, DevtoolError, invalid } from "../../errors.ts";
-import type { RequestHandler } from "../../handler/request-handler.ts";
+import { findTask, type RequestHandler } from "../../handler/request-handler.ts";
 import { abortable } from "../../stream/abortable.ts";
 import { errorEvent, inClientsWords, OPS } from "./errors.ts";
 import { isAfter, type Place, parsePlace } from "./place.ts";
@@ -59,7 +58,8 @@ export class SessionStream {
         const { done, value } = await abortable(iterator.next(), this.#context.signal);
         if (done) {
           // Ends the stream now if nothing is left to show, or else when the session rests.
-          if (this.#taskId !== "") this.#end = (await this.#getTask(this.#taskId)).sequence;
+          if (this.#taskId !== "")
+            this.#end = (await findTask(this.#handler, { context: this.#context }, this.#taskId)).sequence;
           if (this.#taskId === "" || this.#isOver()) this.#close();
           return;
         }
@@ -117,7 +117,7 @@ export class SessionStream {
     }
     const given = (["cwd", "model", "agent"] as const).find((name) => settings[name] !== "");
     if (given) throw invalid(given, settings[given], "must be empty for a session that exists");
-    const task = await this.#getTask(sessionId);
+    const task = await findTask(this.#handler, { context: this.#context }, sessionId);
     if (this.#resumeAfter && this.#resumeAfter.sequence > task.sequence) {
       const details = { field: "resume_after", value: resumeAfter };
       throw new DevtoolError(`resume_after "${resumeAfter}" is not a place in the session`, Code.OutOfRange, {
@@ -139,7 +139,9 @@ export class SessionStream {
         case "execApproval":
         case "patchApproval":
         case "userInputAnswer":
-          return await this.#send(answerRequest(id, op, await this.#getTask(this.#sessionTask())));
+          return await this.#send(
+            answerRequest(id, op, await findTask(this.#handler, { context: this.#context }, this.#sessionTask())),
+          );
         case "interrupt":
           await this.#handler.tasks.cancelTask(
             create(CancelTaskRequestSchema, { taskId: this.#sessionTask() }),
@@ -164,7 +166,7 @@ export class SessionStream {
 
   async #send(request: SendMessageRequest): Promise<undefined> {
     const { task } = await this.#handler.tasks.sendMessage(request, this.#context);
-    if (this.#taskId === "" && task) this.#open(isMessage(task, TaskSchema) ? task : create(TaskSchema, task));
+    if (this.#taskId === "" && task) this.#open(create(TaskSchema, task));
     this.#submitted.resolve();
     this.#submitted = Promise.withResolvers();
   }
@@ -197,19 +199,14 @@ export class SessionStream {
     throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "send user_input first" });
   }
 
-  async #getTask(taskId: string): Promise<Task> {
-    const { task } = await this.#handler.tasks.getTask(create(GetTaskRequestSchema, { taskId }), this.#context);
-    return isMessage(task, TaskSchema) ? task : create(TaskSchema, task);
-  }
-
   async *#read(): AsyncIterable<TaskEvent> {
     const request = create(SubscribeTaskRequestSchema, {
       taskId: this.#taskId,
-      // From the beginning, also to resume: what an event means depends on those before it.
+      // From the beginning, also to resume: an event is shown by what it adds to those before it.
       afterSequence: this.#last?.sequence ?? 0n,
     });
     for await (const { event } of this.#handler.tasks.subscribeTask(request, this.#context)) {
-      if (event) yield isMessage(event, TaskEventSchema) ? event : create(TaskEventSchema, event);
+      if (event) yield create(TaskEventSchema, event);
     }
   }
 }
