@@ -203,7 +203,7 @@ export interface ServerSettings {
 
   /**
    * Pages for web browsers, such as `await loadConsole()` of `@devtool/console`. With them, pages of the server's own
-   * origins may call it, and browsers are let in by one-time codes (`BrowserAccessService`). Default: none.
+   * origins may call it, and browsers authenticate with one-time codes (`BrowserAccessService`). Default: none.
    */
   readonly site?: StaticSite | undefined;
 

@@ -63,7 +63,7 @@ export interface ServerCore extends AsyncDisposable {
 
 /**
  * Opens the store and the agents, and resumes the tasks that the last stop interrupted. When one of
- * them fails, closes what is open and throws the error.
+ * them fails, closes those that are open and throws the error.
  */
 export async function openCore(
   agents: ServedAgents,

@@ -73,7 +73,7 @@ export class BrowserSessions implements Disposable {
     const sessions = new BrowserSessions(options);
     const kept = options.file === undefined ? [] : await readBrowserSessions(options.file);
     for (const stored of kept) if (options.sources.has(stored.credentialSource)) sessions.#add(stored);
-    // What has ended is forgotten: a token that comes back later does not bring its sessions with it.
+    // Ended sessions are removed for good: they do not return when their token is configured again.
     if (sessions.#sessions.size < kept.length) await sessions.#save();
     return sessions;
   }

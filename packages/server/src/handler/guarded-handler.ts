@@ -6,8 +6,8 @@ import type { RequestHandler } from "./request-handler.ts";
 /**
  * Wraps a handler with checks of the caller's rights, once for all transports.
  *
- * Answering a tool call requires `approve`, unless the answer declines it. So do settings of a session that can do
- * what an approval does. Reading the audit log, which covers all principals, requires `audit`.
+ * Answering a tool call requires `approve`, unless the answer declines it. So do settings of a session that
+ * replace approvals. Reading the audit log, which covers all principals, requires `audit`.
  */
 export function guardedHandler(handler: RequestHandler): RequestHandler {
   const { tasks, commands, audit } = handler;

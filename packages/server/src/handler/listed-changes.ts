@@ -14,8 +14,8 @@ const PAUSE_MS = 250;
 /**
  * Finds the changes of a principal's tasks in the store, since other servers make some of them.
  *
- * A list is sorted by the time of the last change. So a task that changes comes before all that did not, as far as the clocks of
- * the servers agree.
+ * A list is sorted by the time of the last change, so the tasks that have changed come first, as far as the clocks of the servers
+ * agree.
  */
 export class ListedChanges {
   readonly #store: TaskStore;

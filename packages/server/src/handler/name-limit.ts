@@ -7,7 +7,7 @@ const MAX_NAME_LENGTH = 1024;
 /** The maximum number of names in a list. */
 const MAX_NAMES = 256;
 
-/** The maximum length in characters of what a client calls itself. */
+/** The maximum length of the name of a client, in characters. */
 const MAX_LABEL_LENGTH = 64;
 
 /** Throws `Code.InvalidArgument` for an id or a name that is too long. */

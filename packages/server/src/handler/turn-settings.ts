@@ -12,7 +12,7 @@ export function assertTurn(message: Message, session: Settings, options: Pick<Se
     throw invalid("message_settings.turn", "", problem, "send it with a message");
   }
   const { approvalPolicy, sandboxPolicy } = turnSettings;
-  // A client that is newer than this server may name a policy that narrows more than all that are known here.
+  // A newer client may name a policy that is stricter than all policies that this server knows.
   for (const [field, value, known] of [
     ["approval_policy", approvalPolicy, ApprovalPolicy[approvalPolicy]],
     ["sandbox_policy", sandboxPolicy, SandboxPolicy[sandboxPolicy]],

@@ -22,7 +22,7 @@ const PAGE = 64;
 
 /**
  * The size in bytes at which a page ends, after at least one row. Reading a page blocks the event loop, and
- * a row can have megabytes. It equals what a stream sends before it waits for its client.
+ * a row can have megabytes. A stream sends as much before it waits for its client.
  */
 const PAGE_BYTES = 256 * 1024;
 
@@ -32,7 +32,7 @@ const SMALLEST = -(2n ** 63n);
 /** An append that waits for the next commit. */
 interface Append {
   readonly events: readonly TaskEvent[];
-  /** The encoded events. They are encoded before the append is queued, so that a failure fails no other append. */
+  /** The encoded events. They are encoded before the append is queued, so that an error fails this append only. */
   readonly rows: readonly EventRow[];
   readonly audit: readonly AuditRecord[];
   readonly committed: PromiseWithResolvers<void>;

@@ -11,7 +11,7 @@ export interface TaskLease {
   /** Aborted when the lease is lost. The holder must end what it does for the task. */
   readonly lost: AbortSignal;
 
-  /** Returns whether no other server has acquired the task since. An append is refused by itself otherwise. */
+  /** Returns whether this server still holds the task. An append checks it by itself. */
   isCurrent(): Promise<boolean>;
 
   /** Gives the task up, so that any server can acquire it at once. Does nothing when the lease is lost. */

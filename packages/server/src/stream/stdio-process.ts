@@ -36,7 +36,7 @@ export class StdioProcess implements AsyncDisposable {
   #stderr: Buffer = Buffer.alloc(0);
   #hasEnded = false;
 
-  /** Starts the process. If that fails, `ended` says so. */
+  /** Starts the process. If that fails, `ended` resolves with the error. */
   constructor({ command, args, workingDirectory, environment }: StdioCommand) {
     failpoint("devtool:stdio.spawn.before");
     this.#child = spawn(command, [...args], { cwd: workingDirectory, env: { ...environment }, detached: true });

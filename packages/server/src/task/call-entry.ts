@@ -14,7 +14,7 @@ import type { LogEntry } from "./event-log.ts";
 /**
  * Creates the log entries of new versions of tool calls, each with its stage.
  *
- * The words of a call come from a model, an agent or an MCP server, so none of them is recorded with characters that could deceive its user.
+ * The texts of a call come from a model, an agent or an MCP server: they are recorded without characters that could deceive the user.
  *
  * A second cancellation of a call is dropped: the session cancels a call that its user declines, and
  * the agent may report the same. Throws `Code.Internal` for a move between stages that no call may

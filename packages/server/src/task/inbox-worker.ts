@@ -93,7 +93,7 @@ export class InboxWorker implements AsyncDisposable {
   }
 }
 
-/** Does what an entry requests. Returns whether the append that did it has replied to the entry. */
+/** Applies the request of an entry. Returns whether the append of the change has also stored the reply. */
 async function applyRequest(
   session: TaskSession,
   { id, request: { request } }: InboxEntry,

@@ -67,7 +67,7 @@ export class SessionRegistry implements AsyncDisposable {
     this.reach = new WorkspaceReach(options.store, options.shared && options.assertReachable);
   }
 
-  /** Sets what is done for open tasks beside their agents. Default: nothing. */
+  /** Sets the companion of open tasks, such as their notifications. Default: none. */
   accompany(companion: TaskCompanion): void {
     this.#companion = companion;
   }

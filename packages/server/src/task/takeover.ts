@@ -62,7 +62,12 @@ export class Takeover {
       for (let taskId = waiting.shift(); taskId !== undefined && !signal.aborted; taskId = waiting.shift()) {
         try {
           using own = await registry.own(taskId);
-          if (!own) await this.#note(taskId);
+          if (own) continue;
+          const { workspacePath, problem } = await registry.reach.of(taskId);
+          // A workspace that this server cannot reach is reported once for a time.
+          if (!problem || this.#unreachable.has(workspacePath)) continue;
+          this.#unreachable.set(workspacePath, clock.now());
+          failures.push(problem);
         } catch (reason) {
           failures.push(reason);
         }
@@ -70,14 +75,5 @@ export class Takeover {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, openEach));
     if (failures.length > 0) throw new AggregateError(failures, "tasks of another server cannot be opened");
-  }
-
-  /** Notes the workspace of a task when this server cannot reach it. Throws the error then, once for a time and a workspace. */
-  async #note(taskId: string): Promise<void> {
-    const { registry, clock } = this.#options;
-    const { workspacePath, problem } = await registry.reach.of(taskId);
-    if (!problem || this.#unreachable.has(workspacePath)) return;
-    this.#unreachable.set(workspacePath, clock.now());
-    throw problem;
   }
 }

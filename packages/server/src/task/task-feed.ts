@@ -35,8 +35,8 @@ export class TaskFeed {
 }
 
 /**
- * The changes of a principal's tasks that were not read yet: of each task the newest event, so that what is
- * kept for a slow reader has at most one event for each task.
+ * The changes of a principal's tasks that were not read yet: of each task the newest event, so that
+ * a slow reader keeps at most one event for each task in memory.
  */
 export class TaskWatch implements Disposable {
   readonly #newest = new Map<string, ListedTask>();
