@@ -86,7 +86,10 @@ export class ApprovalFile implements ApprovalStorage {
     failpoint("devtool:approvals.write.before");
     await rm(temporary, { force: true });
     try {
-      await writeNewFile(temporary, text);
+      // The file must not exist yet, so no link is followed.
+      await using file = await open(temporary, "wx", 0o600);
+      await file.writeFile(text);
+      await file.sync();
       failpoint("devtool:approvals.rename.before");
       await rename(temporary, this.#path);
       await using directory = await open(this.#directory, "r");
@@ -97,13 +100,6 @@ export class ApprovalFile implements ApprovalStorage {
       throw new PolicyError(`approval cannot be saved: ${errorCode(reason)}`, "not-written", { cause: reason });
     }
   }
-}
-
-/** Writes a file that must not exist yet, so that no link is followed, and waits until it is durable. */
-async function writeNewFile(path: string, text: string): Promise<void> {
-  await using file = await open(path, "wx", 0o600);
-  await file.writeFile(text);
-  await file.sync();
 }
 
 function isRunning(pid: number): boolean {

@@ -86,7 +86,12 @@ export function assertNoCallLoop(
 ): void {
   if (calls.length === 0) return;
   const requested = JSON.stringify(calls.map(({ name, args }) => [name, args]));
-  const steps = stepsSincePrompt(history).map(toolCallsOf);
+  const prompt = history.findLastIndex(
+    ({ role, parts }) => role === Role.USER && parts.some(({ content }) => content.case !== "confirmation"),
+  );
+  // The agent's steps since then, newest first.
+  const newest = history.slice(prompt + 1).toReversed();
+  const steps = newest.filter(({ role }) => role === Role.AGENT).map(toolCallsOf);
   const firstOther = steps.findIndex(
     (step) =>
       JSON.stringify(step.map(({ toolName, inputParameters }) => [toolName, inputParameters ?? {}])) !== requested,
@@ -99,17 +104,6 @@ export function assertNoCallLoop(
   if (hasSameResults || sameSteps.length >= maxSameCalls - 1) {
     throw loopError(`calls ${calls[0]?.name} in the same way again and again`);
   }
-}
-
-/** Returns the agent's steps since the user's last message, newest first. */
-function stepsSincePrompt(history: readonly Message[]): Message[] {
-  const prompt = history.findLastIndex(
-    ({ role, parts }) => role === Role.USER && parts.some(({ content }) => content.case !== "confirmation"),
-  );
-  return history
-    .slice(prompt + 1)
-    .filter(({ role }) => role === Role.AGENT)
-    .toReversed();
 }
 
 /**

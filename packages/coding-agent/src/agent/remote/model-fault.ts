@@ -32,7 +32,12 @@ export class ModelFault extends DevtoolError {
     const [before = "", ...pieces] = this.problem.split(secret.slice(0, RECOGNIZED_LENGTH));
     if (pieces.length === 0) return this;
     const rest = secret.slice(RECOGNIZED_LENGTH);
-    const problem = [before, ...pieces.map((piece) => `***${piece.slice(commonLength(piece, rest))}`)].join("");
+    const visible = pieces.map((piece) => {
+      let hidden = 0;
+      while (hidden < rest.length && piece[hidden] === rest[hidden]) hidden++;
+      return `***${piece.slice(hidden)}`;
+    });
+    const problem = [before, ...visible].join("");
     const { code, retriable, retryAfterMs, remedy, cause } = this;
     return new ModelFault(problem, code, { retriable, retryAfterMs, remedy, cause });
   }
@@ -59,12 +64,6 @@ export class ModelFault extends DevtoolError {
       cause: reason,
     });
   }
-}
-
-function commonLength(one: string, other: string): number {
-  let length = 0;
-  while (length < other.length && one[length] === other[length]) length++;
-  return length;
 }
 
 /** Returns the first code, such as `ECONNREFUSED`, in a chain of causes; empty when there is none. */

@@ -3,7 +3,7 @@ import { Workspace } from "../../tool/workspace.ts";
 import { trustProblem } from "../../trust/trust.ts";
 import type { CommandServices } from "../services.ts";
 import type { SlashCommand } from "../slash-command.ts";
-import { callThenReply, type FirstStep, promptModel } from "../steps.ts";
+import { callThenReply, promptModel } from "../steps.ts";
 import { trustApprovedChanges } from "../trust-approved-changes.ts";
 
 const FILE = "AGENTS.md";
@@ -23,7 +23,14 @@ export function initCommand(services: Pick<CommandServices, "prose" | "trust" | 
     play: (_args, place) => {
       if (prose) return promptModel(prose, async () => [{ role: "user", text: REQUEST }]);
       return callThenReply({
-        first: (request) => proposeTemplate(request.workspacePath),
+        first: (request) => {
+          using workspace = new Workspace(request.workspacePath);
+          if ((workspace.readDirectory("") ?? []).some(({ name }) => name === FILE)) {
+            return { text: `${FILE} is already there: change it with /memory add, or delete it and run /init again.` };
+          }
+          const content = `# ${posix.basename(workspace.root)}\n\n${SECTIONS}`;
+          return { call: { name: "write_file", args: { file_path: FILE, content } } };
+        },
         last: async ({ history }) => {
           if (!trust) return "";
           await trustApprovedChanges(history, place, { trust, operator });
@@ -32,15 +39,6 @@ export function initCommand(services: Pick<CommandServices, "prose" | "trust" | 
       });
     },
   };
-}
-
-function proposeTemplate(workspacePath: string): FirstStep {
-  using workspace = new Workspace(workspacePath);
-  if ((workspace.readDirectory("") ?? []).some(({ name }) => name === FILE)) {
-    return { text: `${FILE} is already there: change it with /memory add, or delete it and run /init again.` };
-  }
-  const content = `# ${posix.basename(workspace.root)}\n\n${SECTIONS}`;
-  return { call: { name: "write_file", args: { file_path: FILE, content } } };
 }
 
 const SECTIONS = `Say here what the project is for.

@@ -7,6 +7,8 @@ import type { SlashCommand } from "../slash-command.ts";
 import { callThenReply, callTool, replyWith } from "../steps.ts";
 import { trustApprovedChanges } from "../trust-approved-changes.ts";
 
+const NO_MEMORY = "There are no memory files for this workspace.";
+
 type LoadMemory = (place: CommandPlace) => Promise<Memory>;
 
 /** Creates `/memory show`, `list`, `refresh` and `add`, which show and change the memory files for the workspace. */
@@ -15,9 +17,30 @@ export function memoryCommands(
   services: Pick<CommandServices, "trust" | "operator">,
 ): SlashCommand[] {
   return [
-    showCommand("show", "Shows the contents of the memory files for this workspace", load, formatContents),
-    showCommand("list", "Lists the memory files in use, from the most general to the most specific", load, formatList),
-    showCommand("refresh", "Reads the memory files again; that also happens with each message", load, formatTotals),
+    showCommand("show", "Shows the contents of the memory files for this workspace", load, ({ files, notices }) => {
+      const contents = files.map(({ path, text }) => `${path}\n\n${text.trimEnd()}`);
+      return [...(contents.length > 0 ? contents : [NO_MEMORY]), ...notices].join("\n\n");
+    }),
+    showCommand(
+      "list",
+      "Lists the memory files in use, from the most general to the most specific",
+      load,
+      ({ files, notices }) => {
+        const lines = files.map(({ path, bytes, scope }) => {
+          return `${path} - ${bytes} bytes, ${scope === "operator" ? "for all workspaces" : "of the workspace"}`;
+        });
+        return [...(lines.length > 0 ? lines : [NO_MEMORY]), ...notices].join("\n");
+      },
+    ),
+    showCommand(
+      "refresh",
+      "Reads the memory files again; that also happens with each message",
+      load,
+      ({ files, notices }) => {
+        const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+        return [`Read ${files.length} memory files with ${bytes} bytes.`, ...notices].join("\n");
+      },
+    ),
     addCommand(services),
   ];
 }
@@ -54,23 +77,4 @@ function addCommand({ trust, operator }: Pick<CommandServices, "trust" | "operat
       });
     },
   };
-}
-
-const NO_MEMORY = "There are no memory files for this workspace.";
-
-function formatContents({ files, notices }: Memory): string {
-  const contents = files.map(({ path, text }) => `${path}\n\n${text.trimEnd()}`);
-  return [...(contents.length > 0 ? contents : [NO_MEMORY]), ...notices].join("\n\n");
-}
-
-function formatList({ files, notices }: Memory): string {
-  const lines = files.map(({ path, bytes, scope }) => {
-    return `${path} - ${bytes} bytes, ${scope === "operator" ? "for all workspaces" : "of the workspace"}`;
-  });
-  return [...(lines.length > 0 ? lines : [NO_MEMORY]), ...notices].join("\n");
-}
-
-function formatTotals({ files, notices }: Memory): string {
-  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-  return [`Read ${files.length} memory files with ${bytes} bytes.`, ...notices].join("\n");
 }

@@ -53,7 +53,12 @@ export class CheckpointRepository {
     const ref = refOf(workspacePath, id);
     const tree = await this.#git.run(["rev-parse", "--verify", `${ref}^{tree}`], "", signal);
     const output = await this.#git.run(["ls-tree", "-r", "-z", "--full-tree", ref], "", signal);
-    const files = new Map(output.toString("utf8").split("\0").flatMap(parseTreeLine));
+    const files = new Map<string, TrackedFile>();
+    for (const line of output.toString("utf8").split("\0")) {
+      // A line has the mode, the type, the id and, after a tab, the path. The last line is empty.
+      const [, mode, blob = "", path = ""] = /^(100644|100755) blob ([0-9a-f]{40})\t(.*)$/s.exec(line) ?? [];
+      if (mode === "100644" || mode === "100755") files.set(path, { blob, mode, stamp: undefined, birthNs: 0n });
+    }
     return { tree: tree.toString("utf8").trim(), files };
   }
 
@@ -140,7 +145,12 @@ export class CommitWriter implements AsyncDisposable {
       `commit ${refOf(workspacePath, id)}\ncommitter devtool <devtool@localhost> ${seconds} +0000\n` +
         `data ${message.length}\n${message}\n${before ? `M 040000 ${before.tree} ""\n` : ""}`,
     );
-    for (const line of changeCommands(before?.files ?? new Map(), files)) await command.write(line);
+    const known: TrackedFiles = before?.files ?? new Map();
+    for (const path of known.keys()) if (!files.has(path)) await command.write(`D ${quotePath(path)}\n`);
+    for (const [path, { blob, mode }] of files) {
+      const old = known.get(path);
+      if (old?.blob !== blob || old.mode !== mode) await command.write(`M ${mode} ${blob} ${quotePath(path)}\n`);
+    }
     await command.write('ls ""\n\ndone\n');
     const answer = await command.end();
     return answer.toString("latin1").split(/[ \t]/)[2] ?? "";
@@ -157,25 +167,9 @@ export class CommitWriter implements AsyncDisposable {
   }
 }
 
-/** Returns the `git fast-import` commands that change the files of one tree to those of another. */
-function* changeCommands(before: TrackedFiles, files: TrackedFiles): Iterable<string> {
-  for (const path of before.keys()) if (!files.has(path)) yield `D ${quotePath(path)}\n`;
-  for (const [path, { blob, mode }] of files) {
-    const known = before.get(path);
-    if (known?.blob !== blob || known.mode !== mode) yield `M ${mode} ${blob} ${quotePath(path)}\n`;
-  }
-}
-
 /** Quotes a path for `git fast-import`. */
 function quotePath(path: string): string {
   return `"${path.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
-}
-
-/** Parses a line of `git ls-tree`: mode, type, id and, after a tab, the path. Returns no file for an empty line. */
-function parseTreeLine(line: string): (readonly [path: string, file: TrackedFile])[] {
-  const [, mode, blob = "", path = ""] = /^(100644|100755) blob ([0-9a-f]{40})\t(.*)$/s.exec(line) ?? [];
-  if (mode === undefined) return [];
-  return [[path, { blob, mode: mode === "100755" ? mode : "100644", stamp: undefined, birthNs: 0n }]];
 }
 
 /** Returns the git reference of a checkpoint, or the prefix of all references of a workspace without an id. */
