@@ -9,36 +9,73 @@ import { type LineStyle, type Paint, visible } from "../render/style.ts";
  * Characters that would change the terminal are shown as their codes, wherever they stand. The target of a link follows its text.
  */
 export function renderMarkdown(text: string, style: LineStyle): string[][] {
-  const tokens = readable(lexer(text.replaceAll("\r\n", "\n")));
+  const tokens = lexer(text.replaceAll("\r\n", "\n"));
+  // Escapes all strings of tokens, whatever they are for: the lexer decodes entities such as `&#27;`.
+  void walkTokens(tokens, (token) => {
+    for (const [name, value] of Object.entries(token)) {
+      if (typeof value === "string") Object.assign(token, { [name]: visible(value) });
+    }
+  });
   return tokens.map((token) => blockLines(token, style)).filter((lines) => lines.length > 0);
 }
 
 /** The beginning of a growing Markdown text that further text cannot change any more. */
 export interface SettledText {
-  /** Its length in characters. */
+  /** The length of the beginning in characters. */
   readonly length: number;
-  /** The fence of the code block in which it ends, and behind which the rest is rendered. Empty: it ends with a block. */
-  readonly fence: string;
+  /**
+   * Markdown that belongs before the rest, so that the rest is read as the continuation of the same block: the fence of a code
+   * block, or the head of a table. Empty for any other block.
+   */
+  readonly opening: string;
+  /** Whether the beginning ends inside a list or a code block, so that no blank line follows it. */
+  readonly isInBlock: boolean;
 }
 
-/** Maximum number of lines of an unfinished code block that are rendered again with each piece of text. */
-const MAX_OPEN_CODE_LINES = 60;
+/** Maximum number of lines of an unfinished block that are rendered again with each piece of text. */
+const MAX_OPEN_LINES = 60;
 
-/** Returns all blocks of a growing text but the last one, and of that one, if it is long code, all but its end. */
+/**
+ * Returns all blocks of a growing text but the last one, and of a long list, table or code block at the end, all but its end.
+ *
+ * So the work for a block does not grow with the square of its length. The rest of a long table begins with the table's head again,
+ * and has columns of its own widths.
+ */
 export function settledText(text: string): SettledText {
   const complete = text.slice(0, text.lastIndexOf("\n") + 1);
-  if (complete.includes("\r")) return { length: 0, fence: "" };
+  if (complete.includes("\r")) return { length: 0, opening: "", isInBlock: false };
   const tokens = lexer(complete);
   const last = tokens.findLastIndex(({ type }) => type !== "space");
   const blocks = tokens.slice(0, Math.max(last, 0)).reduce((length, { raw }) => length + raw.length, 0);
-  const fence = openFence(tokens[last]);
-  if (fence === "" || complete.slice(blocks).split("\n").length <= MAX_OPEN_CODE_LINES)
-    return { length: blocks, fence: "" };
-  // The last line is left, so that there is code behind the fence, and blank lines before it, of which the lexer adds one at the end of code.
-  const code = complete.slice(0, complete.lastIndexOf("\n", complete.length - 2)).trimEnd();
-  const length = complete.indexOf("\n", code.length) + 1;
-  const hasCode = length > complete.indexOf("\n", blocks) + 1;
-  return hasCode ? { length, fence } : { length: blocks, fence: "" };
+  const block = complete.slice(blocks);
+  const token = tokens[last];
+  const settled = token && block.split("\n").length > MAX_OPEN_LINES ? settledLines(token, block) : undefined;
+  if (!settled) return { length: blocks, opening: "", isInBlock: false };
+  return { ...settled, length: blocks + settled.length };
+}
+
+/** Returns the beginning of an unfinished block that can be rendered without its rest; undefined if the block is a whole. */
+function settledLines(token: Token, block: string): SettledText | undefined {
+  // The last line is left, so that the rest has content.
+  const lastLine = block.lastIndexOf("\n", block.length - 2) + 1;
+  const fence = openFence(token);
+  if (fence !== "") {
+    // Blank lines before the last line are left as well: the lexer adds one at the end of code.
+    const length = block.indexOf("\n", block.slice(0, lastLine - 1).trimEnd().length) + 1;
+    return length > block.indexOf("\n") + 1 ? { length, opening: `${fence}\n`, isInBlock: true } : undefined;
+  }
+  if (!isKnown(token)) return undefined;
+  if (token.type === "table" && block === token.raw) {
+    const head = block.slice(0, block.indexOf("\n", block.indexOf("\n") + 1) + 1);
+    return lastLine > head.length ? { length: lastLine, opening: head, isInBlock: false } : undefined;
+  }
+  if (token.type !== "list") return undefined;
+  const items = token.items.slice(0, -1);
+  const length = items.reduce((sum, { raw }) => sum + raw.length, 0);
+  // An item keeps its number only if the number is written: some lists number all of their items with 1.
+  const written = /^ {0,3}(\d+)/.exec(block.slice(length))?.[1];
+  const isNumbered = !token.ordered || Number(written) === Number(token.start || 1) + items.length;
+  return items.length > 0 && isNumbered ? { length, opening: "", isInBlock: true } : undefined;
 }
 
 /** Returns the fence of a code block that is not closed, without the name of its language; empty for any other block. */
@@ -49,17 +86,6 @@ function openFence(token: Token | undefined): string {
   const [, ...lines] = token.raw.trimEnd().split("\n");
   const end = /^ {0,3}([`~]+) *$/.exec(lines.at(-1) ?? "")?.[1] ?? "";
   return end.startsWith(marks) ? "" : fence;
-}
-
-/** Escapes all strings of tokens, whatever they are for: the lexer decodes entities such as `&#27;`. */
-function readable(tokens: Token[]): Token[] {
-  // It returns what the callback returns, which is nothing to wait for.
-  void walkTokens(tokens, (token) => {
-    for (const [name, value] of Object.entries(token)) {
-      if (typeof value === "string") Object.assign(token, { [name]: visible(value) });
-    }
-  });
-  return tokens;
 }
 
 function blockLines(token: Token, style: LineStyle): string[] {
@@ -149,10 +175,11 @@ function rowLines(row: readonly string[], widths: readonly number[]): string[] {
 }
 
 function inline(tokens: readonly Token[], paint: Paint): string {
-  return tokens.map((token) => (isKnown(token) ? inlineText(token, paint) : token.raw)).join("");
+  return tokens.map((token) => inlineText(token, paint)).join("");
 }
 
-function inlineText(token: MarkedToken, paint: Paint): string {
+function inlineText(token: Token, paint: Paint): string {
+  if (!isKnown(token)) return token.raw;
   switch (token.type) {
     case "strong":
       return paint("strong", inline(token.tokens, paint));

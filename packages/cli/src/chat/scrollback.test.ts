@@ -67,6 +67,63 @@ describe("what a chat prints of a task", () => {
     }
   });
 
+  it("is a long list item by item, the same however it was cut", () => {
+    for (const mark of [() => "-", (item: number) => `${item + 1}.`, (item: number) => `${item + 7})`]) {
+      const items = Array.from({ length: 90 }, (_, item) => `${mark(item)} item ${item}\n    - below it\n`);
+      const whole = `Before.\n\n${items.join("")}\nAfter.`;
+      const atOnce = printed(new Scrollback(), ended(TaskState.COMPLETED, text(whole)));
+      for (const size of [11, 40, 900]) {
+        const scrollback = new Scrollback();
+        const lines: string[] = [];
+        for (let end = size; end < whole.length; end += size)
+          lines.push(...printed(scrollback, working(text(whole.slice(0, end)))));
+        expect(lines.length).toBeGreaterThan(items.length);
+        lines.push(...printed(scrollback, ended(TaskState.COMPLETED, text(whole))));
+        expect(lines).toEqual(atOnce);
+      }
+    }
+  });
+
+  it("is a long table in pieces, each with its head, and each row once", () => {
+    const scrollback = new Scrollback();
+    const rows = Array.from({ length: 150 }, (_, row) => `| ${row} | row ${row} |\n`);
+    const whole = `| Number | Name |\n|---|---|\n${rows.join("")}\nAfter.`;
+    const lines: string[] = [];
+    for (let end = 7; end < whole.length; end += 7)
+      lines.push(...printed(scrollback, working(text(whole.slice(0, end)))));
+    lines.push(...printed(scrollback, ended(TaskState.COMPLETED, text(whole))));
+    expect(lines.filter((line) => /Number +│ Name/.test(line))).toHaveLength(3);
+    const found = lines.flatMap((line) => /^ *(\d+) +│ row \d+/.exec(line)?.[1] ?? []);
+    expect(found).toEqual(rows.map((_, row) => String(row)));
+    expect(lines.at(-2)).toBe("  After.");
+  });
+
+  it.each([
+    ["list", "", (line: number) => `- item ${line}\n`],
+    ["numbered list", "", (line: number) => `${line + 1}. item\n`],
+    ["table", "| A | B |\n|---|---|\n", (line: number) => `| ${line} | b |\n`],
+    ["code block", "```\n", (line: number) => `line ${line}\n`],
+  ])(
+    "renders the lines of a %s a number of times that does not grow with its length",
+    (_block, head, lineOf) => {
+      const renderedLines = (count: number): number => {
+        const scrollback = new Scrollback();
+        let written = head;
+        let rendered = 0;
+        for (let line = 0; line < count; line++) {
+          written += lineOf(line);
+          // As a terminal does it, but not for each line: the measure is the same, and the test is short.
+          if (line % 40 !== 0) continue;
+          const snapshot = working(text(written));
+          rendered += printed(scrollback, snapshot).length + scrollback.live(snapshot, style).length;
+        }
+        return rendered;
+      };
+      expect(renderedLines(8000) / renderedLines(2000)).toBeLessThan(4.5);
+    },
+    60_000,
+  );
+
   it("keeps the order: what follows a running call waits for its end", () => {
     const scrollback = new Scrollback();
     const later = call("b", ToolCallStatus.SUCCEEDED, "second");

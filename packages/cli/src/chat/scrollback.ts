@@ -1,20 +1,18 @@
 import type { TaskItem, TaskSnapshot } from "@devtool/client";
-import { isInterrupted, isTerminal, Role, TaskState, type ToolCall } from "@devtool/schema";
+import { isInterrupted, isTerminal, Role, TaskState } from "@devtool/schema";
 import { indented, type LineStyle, visible } from "../render/style.ts";
-import { partLines } from "../render/transcript.ts";
+import { outcomeText, partLines } from "../render/transcript.ts";
 import { callEntry, type Entry, entryOf, isFinished, runningLines, textLines, wrapLine } from "./entry.ts";
 import { settledText } from "./markdown.ts";
 
-/**
- * Divides a growing task into what is finished, which is printed once, and what is still changing.
- */
+/** Divides a growing task into finished parts, which are printed once, and parts that still change. */
 export class Scrollback {
   /** The number of items that were printed. */
   #items = 0;
   /** The number of characters of the next item, a text, that were printed. */
   #characters = 0;
-  /** The fence of the code block of that text in which they end. Empty: they end with a block. */
-  #fence = "";
+  /** The Markdown that belongs before the rest of that text: the fence or the head of the block in which they end. */
+  #opening = "";
   /** The end of a turn that was printed last. */
   #ended = "";
   readonly #artifacts = new Set<string>();
@@ -39,12 +37,12 @@ export class Scrollback {
       if (entry && entry.lines.length > 0) entries.push(entry);
       this.#items++;
       this.#characters = 0;
-      this.#fence = "";
+      this.#opening = "";
     }
     return isAtRest(snapshot) ? [...entries, ...this.#endOf(snapshot, style)] : entries;
   }
 
-  /** Returns the lines of what is not finished: the end of a text, calls that run. */
+  /** Returns the lines of the unfinished parts: the end of a text, running calls. */
   live({ items }: TaskSnapshot, style: LineStyle): string[] {
     return items.slice(this.#items).flatMap((item, index) => {
       const { content } = item.part;
@@ -57,35 +55,33 @@ export class Scrollback {
     });
   }
 
-  /** Returns what further text cannot change of a growing text. */
+  /** Returns the beginning of a growing text that further text cannot change. */
   #settled({ key, part }: TaskItem, style: LineStyle): Entry[] {
     if (part.content.case !== "text") return [];
     const rest = this.#unprinted(part.content.value);
-    const { length, fence } = settledText(rest);
+    const { length, opening, isInBlock } = settledText(rest);
     if (length === 0) return [];
     const lines = textLines(rest.slice(0, length), this.#characters === 0 ? "first" : "later", style);
-    // Code goes on without the blank line that follows a block.
-    if (fence !== "") lines.pop();
+    // The block goes on without the blank line that follows a block.
+    if (isInBlock) lines.pop();
     this.#characters += length - this.#opening.length;
-    this.#fence = fence;
+    this.#opening = opening;
     return [{ key: `${key}/${this.#characters}`, lines }];
   }
 
-  /** Returns what was not printed of a text, as Markdown of its own. */
+  /** Returns the rest of a text that was not printed, as Markdown of its own. */
   #unprinted(text: string): string {
     return this.#opening + text.slice(this.#characters);
-  }
-
-  /** The line that opens again the code block in which the printed characters end. */
-  get #opening(): string {
-    return this.#fence === "" ? "" : `${this.#fence}\n`;
   }
 
   #restOf(item: TaskItem, style: LineStyle): Entry | undefined {
     const { content } = item.part;
     if (content.case === "confirmation" && this.#answered.has(content.value.toolCallId)) return undefined;
     if (content.case === "toolCall" && this.#answered.has(content.value.toolCallId)) {
-      return callEntry(item.key, withoutDiff(content.value), style);
+      // The question of the call has shown its diff.
+      const call = content.value;
+      const isDiff = call.result.case === "output" && call.result.value.result.case === "diff";
+      return callEntry(item.key, isDiff ? { ...call, result: { case: undefined } } : call, style);
     }
     if (this.#characters === 0 || content.case !== "text") return entryOf(item, style);
     return { key: item.key, lines: textLines(this.#unprinted(content.value), "later", style) };
@@ -93,7 +89,8 @@ export class Scrollback {
 
   /** Returns the results and the reason of the end of a turn. */
   #endOf({ task, items }: TaskSnapshot, { paint, columns }: LineStyle): Entry[] {
-    const reason = reasonOf(task.state, task.error || task.stateText);
+    const text = task.error || task.stateText;
+    const reason = outcomeText(task.state, text) ?? (text === "" ? "" : `· ${visible(text)}`);
     const ended = `${task.id}/end/${items.length}/${task.artifacts.length}/${reason}`;
     if (ended === this.#ended) return [];
     this.#ended = ended;
@@ -109,26 +106,6 @@ export class Scrollback {
   }
 }
 
-/** Returns a call without the diff that its question has shown. */
-function withoutDiff(call: ToolCall): ToolCall {
-  const isDiff = call.result.case === "output" && call.result.value.result.case === "diff";
-  return isDiff ? { ...call, result: { case: undefined } } : call;
-}
-
 function isAtRest({ task: { state } }: TaskSnapshot): boolean {
   return isTerminal(state) || isInterrupted(state);
-}
-
-function reasonOf(state: TaskState, text: string): string {
-  const reason = text === "" ? "" : `: ${indented(text)}`;
-  switch (state) {
-    case TaskState.FAILED:
-      return `failed${reason}`;
-    case TaskState.REJECTED:
-      return `rejected${reason}`;
-    case TaskState.CANCELED:
-      return `canceled${reason}`;
-    default:
-      return text === "" ? "" : `· ${visible(text)}`;
-  }
 }

@@ -40,10 +40,13 @@ export class Transcript {
       }
       case "toolCall":
         return this.#lines(this.#callLines(payload.value));
-      case "stateChange":
-        return (
-          this.#closeText() + this.#lines(stateLines(payload.value.error || payload.value.text, state, this.#paint))
-        );
+      case "stateChange": {
+        const text = payload.value.error || payload.value.text;
+        const outcome = outcomeText(state, text);
+        const look = state === TaskState.CANCELED ? "dim" : "bad";
+        const lines = outcome === undefined ? [visible(text)] : [this.#paint(look, outcome)];
+        return this.#closeText() + this.#lines(outcome === undefined && text === "" ? [] : lines);
+      }
       case "notice":
         return this.#lines([this.#paint("dim", `· ${indented(payload.value.text)}`)]);
       case "summary":
@@ -101,7 +104,16 @@ export class Transcript {
 
   #callLines(call: ToolCall): string[] {
     if (call.status === ToolCallStatus.PENDING) return [];
-    if (call.status === ToolCallStatus.EXECUTING) return this.#runningLines(call);
+    if (call.status === ToolCallStatus.EXECUTING && call.liveContent !== undefined) {
+      const fresh = this.#outputSince(call.toolCallId, call.liveContent);
+      this.#shown.set(call.toolCallId, call.liveContent);
+      return outputLines(fresh ?? call.liveContent, this.#paint);
+    }
+    if (call.status === ToolCallStatus.EXECUTING) {
+      const isNew = !this.#begun.has(call.toolCallId);
+      this.#begun.add(call.toolCallId);
+      return isNew ? [toolCallLine(call, this.#paint)] : [];
+    }
     this.#begun.delete(call.toolCallId);
     const output = call.result.case === "output" ? call.result.value.result : undefined;
     const rest = output?.case === "text" ? this.#outputSince(call.toolCallId, output.value) : undefined;
@@ -109,17 +121,6 @@ export class Transcript {
     return isContinued
       ? [...outputLines(rest, this.#paint), toolCallLine(call, this.#paint)]
       : [toolCallLine(call, this.#paint), ...resultLines(call, this.#paint)];
-  }
-
-  #runningLines(call: ToolCall): string[] {
-    if (call.liveContent === undefined) {
-      const isNew = !this.#begun.has(call.toolCallId);
-      this.#begun.add(call.toolCallId);
-      return isNew ? [toolCallLine(call, this.#paint)] : [];
-    }
-    const fresh = this.#outputSince(call.toolCallId, call.liveContent);
-    this.#shown.set(call.toolCallId, call.liveContent);
-    return outputLines(fresh ?? call.liveContent, this.#paint);
   }
 
   /** Returns the output that has not been printed; undefined when it does not continue what was printed, since its beginning was cut. */
@@ -161,16 +162,14 @@ export function partLines(parts: readonly Part[]): string[] {
   });
 }
 
-function stateLines(text: string, state: TaskState, paint: Paint): string[] {
-  const reason = text === "" ? "" : `: ${indented(text)}`;
-  switch (state) {
-    case TaskState.FAILED:
-      return [paint("bad", `failed${reason}`)];
-    case TaskState.REJECTED:
-      return [paint("bad", `rejected${reason}`)];
-    case TaskState.CANCELED:
-      return [paint("dim", `canceled${reason}`)];
-    default:
-      return text === "" ? [] : [visible(text)];
-  }
+const OUTCOMES: ReadonlyMap<TaskState, string> = new Map([
+  [TaskState.FAILED, "failed"],
+  [TaskState.REJECTED, "rejected"],
+  [TaskState.CANCELED, "canceled"],
+]);
+
+/** Returns the outcome of a task that failed, was rejected or was canceled, with the reason; undefined for any other state. */
+export function outcomeText(state: TaskState, reason: string): string | undefined {
+  const outcome = OUTCOMES.get(state);
+  return outcome === undefined || reason === "" ? outcome : `${outcome}: ${indented(reason)}`;
 }
