@@ -64,7 +64,7 @@ describe("a discovery file whose server is not the one that listens there", () =
       for (const words of [["tasks"], ["chat"], ["watch", "t"], ["audit", "verify"], ["run", "--task", "t", "text"]]) {
         const { said, code } = await devtool([...words, "--protocol", protocol]);
         expect(said, words.join(" ")).toContain(
-          `what listens at ${foreign.url} did not prove that it is the server of`,
+          `the program that listens at ${foreign.url} did not prove that it is the server of`,
         );
         expect(code).toBe(1);
       }

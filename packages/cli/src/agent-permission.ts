@@ -74,10 +74,9 @@ const CHANGES: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
 
 /** Returns the strictest decision: a call about several files runs only if it is allowed for each of them. */
 function strictest(decisions: readonly PermissionDecision[]): PermissionDecision {
-  const isFirm = (decision: PermissionDecision): boolean => decision.case === "ask" && decision.rule !== undefined;
   return (
     decisions.find((decision) => decision.case === "deny") ??
-    decisions.find(isFirm) ??
+    decisions.find((decision) => decision.case === "ask" && decision.rule !== undefined) ??
     decisions.find((decision) => decision.case === "ask") ??
     decisions[0] ?? { case: "ask" }
   );

@@ -87,12 +87,11 @@ export function agentEnvironment(
   place: ProgramPlace,
 ): Record<string, string> {
   const wanted = variables ? [...VARIABLES, ...variables] : ["*"];
-  const isWanted = (name: string): boolean =>
-    !name.startsWith("DEVTOOL_") &&
-    wanted.some((want) => (want.endsWith("*") ? name.startsWith(want.slice(0, -1)) : name === want));
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(place.env)) {
-    if (value !== undefined && isWanted(name)) environment[name] = value;
+    if (value === undefined || name.startsWith("DEVTOOL_")) continue;
+    const isWanted = wanted.some((want) => (want.endsWith("*") ? name.startsWith(want.slice(0, -1)) : name === want));
+    if (isWanted) environment[name] = value;
   }
   return { ...environment, PATH: cleanPath(place) };
 }

@@ -1,4 +1,3 @@
-import type { Writable } from "node:stream";
 import { create } from "@bufbuild/protobuf";
 import { type AskedToolCall, confirmationPart } from "@devtool/client";
 import {
@@ -13,7 +12,7 @@ import { ArgumentsEditor } from "./edit-arguments.ts";
 import { editText } from "./editor.ts";
 import { userMessage } from "./error-text.ts";
 import { type Io, writeLine } from "./io.ts";
-import type { Screen } from "./render/gutter.ts";
+import { screenSize } from "./render/gutter.ts";
 import { indented, paintFor, visibleName } from "./render/style.ts";
 import { questionLines, toolCallLine } from "./render/tool-call.ts";
 import type { Questioner } from "./terminal/questioner.ts";
@@ -95,14 +94,6 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
 
 /** Shows the whole question when it does not fit the terminal. Not an option of the call. */
 const SHOW_ALL: Choice = { key: "v", id: "view", label: "View all of it" };
-
-/** Returns the size of the terminal, as far as it is known. */
-function screenSize(out: Writable): Screen {
-  return {
-    columns: "columns" in out && typeof out.columns === "number" ? out.columns : undefined,
-    rows: "rows" in out && typeof out.rows === "number" ? out.rows : undefined,
-  };
-}
 
 /** Dependencies of `editAnswer`. */
 interface Editors {

@@ -65,7 +65,7 @@ export async function findServer(
       throw new UnprovenServerError(unresponsiveServer(info, identity.timeoutMs));
     case "foreign":
       throw new UnprovenServerError(
-        `what listens at ${url} did not prove that it is the server of ${discoveryPath(data)} (${identity.reason}): it gets no token; start the server again, or name one with --url and --token`,
+        `the program that listens at ${url} did not prove that it is the server of ${discoveryPath(data)} (${identity.reason}): it gets no token; start the server again, or name one with --url and --token`,
       );
     case "absent":
       return named === undefined ? undefined : { url: named, token: "" };
@@ -146,8 +146,12 @@ async function createTransport({ url, token, certificate }: Address, protocol: s
       const { createAgentTransport, fetchAgentCard } = await import("@devtool/client/a2a");
       const { createGrpcTransport } = await import("@connectrpc/connect-node");
       const card = await fetchAgentCard({ url, extension: "optional", fetch }, AbortSignal.timeout(10_000));
-      const grpc = (baseUrl: string): Transport => createGrpcTransport({ baseUrl, nodeOptions });
-      return createAgentTransport(card, { url, token, fetch, grpc });
+      return createAgentTransport(card, {
+        url,
+        token,
+        fetch,
+        grpc: (baseUrl) => createGrpcTransport({ baseUrl, nodeOptions }),
+      });
     }
     default:
       throw new Error(`protocol "${protocol}" does not exist: choose connect, grpc or a2a`);

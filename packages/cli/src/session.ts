@@ -45,9 +45,15 @@ export function createConversation(
   // With --json, standard output is for programs, so questions go to standard error.
   const asking = options.json ? { ...io, stdout: io.stderr } : io;
   const { approve, exitCode } = createAnswering(options, asking, io.interactive ? createQuestioner(asking) : undefined);
-  const onEvent = createPrinter(options, io);
-  const onOutdated = (problem: string): void => writeLine(io.stderr, indented(problem));
-  return { client, approve, exitCode, onEvent, onOutdated, nextId: randomUUID, clientLabel };
+  return {
+    client,
+    approve,
+    exitCode,
+    onEvent: createPrinter(options, io),
+    onOutdated: (problem) => writeLine(io.stderr, indented(problem)),
+    nextId: randomUUID,
+    clientLabel,
+  };
 }
 
 /** How questions are answered, and the exit code that results. */

@@ -7,13 +7,13 @@ import type { ChatTasks } from "./chat-tasks.ts";
 import { wrapLine } from "./entry.ts";
 import { menuLines } from "./question.ts";
 
-/** How questions are answered. */
+/** The ways to answer questions. */
 export interface AnswerMeans {
   /** Answers questions without the user; undefined to ask. */
   readonly approve: Approver | undefined;
   /** Opens a text in the user's editor, which gets the terminal. */
   readonly edit: (text: string, name: string) => Promise<string>;
-  /** Opens the arguments of a call there, and returns the answer with what the user wrote. */
+  /** Opens the arguments of a call in the editor, and returns the answer with the arguments that the user wrote. */
   readonly editArguments: (call: AskedToolCall) => Promise<Part>;
   /** Returns how lines are made for the terminal as it is now. */
   readonly style: () => LineStyle;
@@ -25,17 +25,17 @@ export interface DrawnQuestion {
   readonly lines: readonly string[];
 }
 
-/** Where answers go. */
+/** Dependencies of `Answers`. */
 export interface AnswersOptions {
   readonly tasks: ChatTasks;
   readonly means: AnswerMeans;
   /** Prints lines. */
   readonly onLines: (lines: readonly string[]) => void;
-  /** Called with why an answer did not count. The question is put again. */
+  /** Called with the reason why an answer was not accepted. The question is asked again. */
   readonly onProblem: (reason: unknown) => void;
 }
 
-/** Gives the user's answers to the agent, and keeps each question with its answer on the screen. */
+/** Sends the user's answers to the agent, and prints each question with its answer. */
 export class Answers {
   readonly #options: AnswersOptions;
 
@@ -57,7 +57,7 @@ export class Answers {
     if (parts) await this.#send(() => tasks.answerWith(parts));
   }
 
-  /** Lets the user edit the proposed file or the arguments, and answers with what the user wrote. */
+  /** Lets the user edit the proposed file or the arguments, and answers with the result. */
   async edit(question: DrawnQuestion, choice: Choice): Promise<void> {
     const { call, lines } = question;
     const { tasks, means, onProblem } = this.#options;

@@ -100,7 +100,7 @@ export class Asking {
       this.words.paste(input.text);
     } else if (input.case === "key") {
       const intent = intentOf(input.text, input.key);
-      if (intent?.case === "submit") this.#sayWords();
+      if (intent?.case === "submit") this.#answerInWords();
       else if (intent) this.words.edit(intent);
     }
   }
@@ -112,11 +112,11 @@ export class Asking {
     return true;
   }
 
-  #sayWords(): void {
+  #answerInWords(): void {
     const { call } = this;
     const text = this.words.take();
     if (!call || (text === "" && !this.isDeclining)) return;
-    const choice = this.isDeclining ? DECLINE_AND_SAY : findChoice(this.choices, text);
+    const choice = findChoice(this.choices, text);
     if (this.isDeclining) this.#answer(call, DECLINE_AND_SAY, text);
     else if (choice) this.#choose(choice.key);
     else this.#answer(call, { key: "", id: OPTION_PROCEED_ONCE, label: text }, text);

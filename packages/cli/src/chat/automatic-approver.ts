@@ -4,14 +4,14 @@ import type { ChatOptions } from "../chat-options.ts";
 import type { Io } from "../io.ts";
 import { createAnswering } from "../session.ts";
 
-/** Returns what answers questions in place of the user, as `--approve` says; undefined if the user is asked. */
+/** Creates the approver that answers questions in place of the user, according to `--approve`; undefined if the user is asked. */
 export function automaticApprover(
   { approve = "ask", approveWithoutSandbox }: ChatOptions,
   io: Io,
   tell: (text: string) => void,
 ): Approver | undefined {
   if (approve === "ask") return undefined;
-  // What the approver prints is a line between others here.
+  // The lines of the approver are notices of the chat.
   const stderr = new Writable({
     write(chunk, _encoding, done) {
       tell(String(chunk).trimEnd());

@@ -3,7 +3,7 @@ import { approvalModeName } from "../approval-mode.ts";
 import type { ChatTasks } from "./chat-tasks.ts";
 import { contextLeftOf, gitBranch, type Status } from "./status-line.ts";
 
-/** What the status line of a chat says. */
+/** The content of the status line of a chat. */
 export class ChatStatus {
   readonly #tasks: ChatTasks;
   readonly #address: Address;
@@ -20,7 +20,13 @@ export class ChatStatus {
   /** Returns the status now. The branch is read again when a turn has ended. */
   now(workspace: string | undefined): Status {
     const { isWorking, model, modeNow, current } = this.#tasks;
-    if (this.#wasWorking && !isWorking && workspace !== undefined) void this.#readBranch(workspace);
+    if (this.#wasWorking && !isWorking && workspace !== undefined) {
+      void gitBranch(workspace).then((branch) => {
+        if (branch === this.#branch) return;
+        this.#branch = branch;
+        this.#onChange();
+      });
+    }
     this.#wasWorking = isWorking;
     const { info, url } = this.#address;
     return {
@@ -32,12 +38,5 @@ export class ChatStatus {
       sentTokens: current.task.usage?.inputTokens ?? 0n,
       contextLeft: contextLeftOf(this.#tasks.conversation.view.snapshot().task.usage),
     };
-  }
-
-  async #readBranch(workspace: string): Promise<void> {
-    const branch = await gitBranch(workspace);
-    if (branch === this.#branch) return;
-    this.#branch = branch;
-    this.#onChange();
   }
 }

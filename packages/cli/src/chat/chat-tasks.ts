@@ -43,13 +43,13 @@ export interface ChatTasksOptions {
   readonly onProblem: (reason: unknown) => void;
 }
 
-/** What the log calls this program. */
+/** The name of this program in the log of a task. */
 const CLIENT_LABEL = "devtool chat";
 
 /** Timeout of a cancellation in milliseconds. */
 const CANCEL_MS = 10_000;
 
-/** The tasks of a chat: that of its messages, and the one of the slash command that runs. */
+/** The tasks of a chat: that of its messages, and that of the running slash command. */
 export class ChatTasks {
   /** The server's slash commands, as last listed. */
   commands: readonly SlashCommand[] = [];
@@ -75,15 +75,17 @@ export class ChatTasks {
     this.conversation = this.#show(undefined);
   }
 
-  /** The task that runs, or else that of the messages. */
+  /** The task of the running command, or else that of the messages. */
   get current(): TaskSnapshot {
     return (this.command ?? this.conversation).view.snapshot();
   }
 
-  /** Whether the agent works: a message is on its way, a turn runs, or a command does. */
+  /** Whether the agent works: a message is being sent, or a turn or a command runs. */
   get isWorking(): boolean {
-    const { task } = this.current;
-    return this.#calls > 0 || this.command !== undefined || (task.sequence > 0n && isAtWork(this.current));
+    if (this.#calls > 0 || this.command !== undefined) return true;
+    const { task, questions } = this.current;
+    const isRunning = task.sequence > 0n && !isTerminal(task.state) && !isInterrupted(task.state);
+    return isRunning && questions.length === 0;
   }
 
   /** The approval mode of the next message. */
@@ -107,7 +109,7 @@ export class ChatTasks {
     this.#options.onChange();
   }
 
-  /** Ends the reading of all tasks. They go on. */
+  /** Stops reading the tasks, which go on at the server. */
   close(): void {
     this.#reading.abort();
     this.#turn.abort();
@@ -126,7 +128,7 @@ export class ChatTasks {
     this.#contextId ||= view.snapshot().task.contextId;
   }
 
-  /** Runs a slash command in the context of the chat. Throws why it did not start. */
+  /** Runs a slash command in the context of the chat. Throws an error with the reason if it does not start. */
   async run(line: string): Promise<void> {
     await this.#during(async (signal) => {
       await this.listCommands(signal);
@@ -144,14 +146,14 @@ export class ChatTasks {
     });
   }
 
-  /** Lists the server's slash commands again. A server that cannot list them has none. */
+  /** Lists the server's slash commands again: none if the server cannot list them. */
   async listCommands(signal: AbortSignal): Promise<void> {
     const where = this.#contextId === "" ? this.#settings() : { contextId: this.#contextId };
     const listed = await this.#options.client.commands.getAllSlashCommands(where, { signal }).catch(() => undefined);
     this.commands = listed?.commands ?? [];
   }
 
-  /** Lists the models that messages can choose. A server that cannot list them has none. Throws why its agent cannot. */
+  /** Lists the models that messages can choose: none for a server without such lists. Throws when the agent cannot list them. */
   async listModels(signal: AbortSignal): Promise<readonly ListedModel[]> {
     const agent = this.conversation.view.snapshot().task.sessionSettings?.agent ?? "";
     try {
@@ -262,10 +264,6 @@ export function queuedText({ message }: QueuedMessage): string {
 
 /** The delivery of a message that is queued, and of one that is taken before the next step of the turn. */
 export const DELIVERY = { queue: MessageDelivery.QUEUE, steer: MessageDelivery.STEER } as const;
-
-function isAtWork({ task, questions }: TaskSnapshot): boolean {
-  return !isTerminal(task.state) && !isInterrupted(task.state) && questions.length === 0;
-}
 
 /** Resolves when a task has ended. */
 async function ended(view: TaskView, signal: AbortSignal): Promise<void> {

@@ -10,7 +10,7 @@ import { type Intent, intentOf } from "./intent.ts";
 import { type LocalLine, readLocalCommand } from "./local-command.ts";
 import { Outbox } from "./outbox.ts";
 import { Printout } from "./printout.ts";
-import { wholeQuestion } from "./question.ts";
+import { drawCall } from "./question.ts";
 import type { Timers } from "./question-keys.ts";
 import type { SessionPicker } from "./session-picker.ts";
 import { UserTurn } from "./user-turn.ts";
@@ -26,15 +26,15 @@ export interface ChatParts extends AnswerMeans {
   readonly isServerGone: () => boolean;
   /** Completes the text before the cursor. */
   readonly complete: (before: string) => Promise<readonly string[]>;
-  /** Carries out a command of the terminal itself. */
+  /** Runs a command of the terminal itself. */
   readonly runLocal: (command: LocalLine) => Promise<void>;
   /** Called with Shift-Tab. */
   readonly nextMode: () => void;
-  /** Draws what the chat shows now. */
+  /** Draws the chat. */
   readonly onChange: () => void;
 }
 
-/** A chat: its parts, and which of them a key is for. */
+/** A chat: passes the input of the terminal to the part that it is for. */
 export class Chat {
   readonly tasks: ChatTasks;
   readonly printout: Printout;
@@ -66,7 +66,7 @@ export class Chat {
         void this.#answers.give(question, choice, changes);
       },
       onViewAll: (call) => {
-        this.printout.tellLines(wholeQuestion(call, options.style()));
+        this.printout.tellLines(drawCall(call, Number.POSITIVE_INFINITY, options.style()));
         this.asking.again();
       },
       onEdit: (question, choice) => void this.#answers.edit(question, choice),
@@ -88,7 +88,7 @@ export class Chat {
     });
   }
 
-  /** Takes over what happened to the tasks: prints what is finished, puts questions, and sends what waits. */
+  /** Follows the tasks: prints finished parts, asks open questions, and sends waiting messages. */
   refresh(): void {
     const { tasks, asking } = this;
     this.printout.advance(tasks.conversation);
@@ -141,18 +141,13 @@ export class Chat {
     return true;
   }
 
-  /** Leaves the chat. What was not sent is shown. */
+  /** Leaves the chat. Prints the messages that were not sent. */
   leave(): void {
     if (this.left !== "not") return;
     this.left = this.tasks.isWorking || this.turn.isCanceling ? "during a turn" : "between turns";
     const rest = [...this.outbox.unsent, this.composer.text].filter((text) => text !== "");
     for (const text of rest) this.printout.tell(`not sent: ${text}`);
     this.#options.onChange();
-  }
-
-  /** Continues another conversation, which is printed from its beginning, or begins a new one. */
-  continue(taskId: string | undefined): void {
-    this.tasks.open(taskId);
   }
 
   /** Sends a message, or runs a command, as soon as it is its turn. */
@@ -237,7 +232,8 @@ export class Chat {
     const before = draft.text.slice(0, draft.cursor);
     const found = await this.#options.complete(before);
     if (this.composer.draft !== draft) return;
-    const common = found.reduce((one, other) => commonStart(one, other), found[0] ?? before);
+    let common = found[0] ?? before;
+    for (const other of found) while (!other.startsWith(common)) common = common.slice(0, -1);
     if (common.length > before.length) {
       const text = common + draft.text.slice(draft.cursor);
       this.composer.write({ ...draft, text, cursor: common.length });
@@ -245,10 +241,4 @@ export class Chat {
     this.composer.candidates = found.length > 1 ? found : [];
     this.#options.onChange();
   }
-}
-
-function commonStart(one: string, other: string): string {
-  let length = 0;
-  while (length < one.length && one[length] === other[length]) length++;
-  return one.slice(0, length);
 }

@@ -18,7 +18,7 @@ const KNOWN = [
 
 describe("the help of a command that is being typed", () => {
   it.each([
-    ["/model", ["  /model [name]: lists the models, or changes that of the next messages"]],
+    ["/model", ["  /model [name]: lists the models, or chooses one for the next messages"]],
     ["/mode pl", ["  /mode [name]: shows or changes the approval mode: default, plan, auto-edit, yolo"]],
     ["/memory", ["  /memory add|show: Shows the memory"]],
     ["/memory add a fact", ["  /memory add <fact> [where]: Remembers a fact", "    fact: what to remember"]],

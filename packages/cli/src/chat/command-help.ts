@@ -6,7 +6,7 @@ import { LOCAL_COMMANDS } from "./local-command.ts";
 /** Maximum number of arguments that are described. */
 const MAX_ARGUMENTS = 4;
 
-/** Returns what the command in a draft takes, line by line; nothing before its name is complete. */
+/** Returns a line with the usage of the command in a draft, and one for each argument; none before its name is complete. */
 export function commandHelp(draft: string, known: readonly SlashCommand[]): string[] {
   if (!isSlashLine(draft) || draft.includes("\n")) return [];
   const words = draft.slice(1).split(/\s+/);
@@ -20,10 +20,8 @@ export function commandHelp(draft: string, known: readonly SlashCommand[]): stri
     [level, found] = [next.subCommands, next];
     path.push(next.name);
   }
-  return found ? describe(path, found) : [];
-}
-
-function describe(path: readonly string[], { description, arguments: takes, subCommands }: SlashCommand): string[] {
+  if (!found) return [];
+  const { description, arguments: takes, subCommands } = found;
   const places = takes.map(({ name, isRequired }) => (isRequired ? `<${name}>` : `[${name}]`));
   const below = subCommands.length === 0 ? [] : [subCommands.map(({ name }) => name).join("|")];
   const said = takes.filter((argument) => argument.description !== "").slice(0, MAX_ARGUMENTS);

@@ -1,5 +1,5 @@
 import type { TaskItem } from "@devtool/client";
-import { isEnded, oneLine, type Part, Role, type ToolCall } from "@devtool/schema";
+import { isEnded, type Part, Role, type ToolCall } from "@devtool/schema";
 import wrapAnsi from "wrap-ansi";
 import { type LineStyle, type Paint, visible, visibleName } from "../render/style.ts";
 import { toolCallLine } from "../render/tool-call.ts";
@@ -37,7 +37,7 @@ export function entryOf({ key, part, role }: TaskItem, style: LineStyle): Entry 
     case "text":
       return { key, lines: role === Role.USER ? userLines(part, style) : textLines(content.value, "first", style) };
     case "thought":
-      return foldedThought(key, `${content.value.subject}: ${content.value.description}`, style);
+      return thoughtEntry(key, `${content.value.subject}: ${content.value.description}`, style);
     case "toolCall":
       return callEntry(key, content.value, style);
     case "confirmation":
@@ -76,7 +76,8 @@ export function userLines({ content, fileName }: Part, { paint, columns }: LineS
   return lines.map((line, index) => (index === 0 ? paint("heading", `> ${line}`) : paint("heading", `  ${line}`)));
 }
 
-function foldedThought(key: string, text: string, { paint, columns }: LineStyle): Entry {
+/** Returns the entry of a thought. Only its first line is shown at once if it has more than two. */
+function thoughtEntry(key: string, text: string, { paint, columns }: LineStyle): Entry {
   const lines = wrapAnsi(visible(text), columns - 4, { hard: true }).split("\n");
   const whole = lines.map((line, index) => paint("dim", `${index === 0 ? "… " : "    "}${line}`));
   if (lines.length < 3) return { key, lines: whole };
@@ -132,9 +133,4 @@ export function wrapLine(line: string, columns: number): string[] {
   const width = Math.max(10, columns - indent.length - 4);
   const pieces = wrapAnsi(line.slice(indent.length), width, { hard: true }).split("\n");
   return pieces.map((piece, index) => (index === 0 ? `${indent}${piece}` : `${indent}    ${piece}`));
-}
-
-/** Returns an entry of a line of this program itself, such as a notice. */
-export function noticeEntry(key: string, text: string, { paint, columns }: LineStyle): Entry {
-  return { key, lines: wrapLine(paint("dim", oneLine(text)), columns) };
 }

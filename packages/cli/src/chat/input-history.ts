@@ -1,5 +1,6 @@
 import { appendFile, chmod, mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
+import { parseJsonOrUndefined } from "@devtool/schema/json";
 import { readPrivateFile, writePrivateFile } from "../private-file.ts";
 
 /** Maximum number of messages that are kept. */
@@ -19,7 +20,10 @@ export interface InputHistory {
  */
 export async function readInputHistory(path: string): Promise<InputHistory> {
   const text = (await readPrivateFile(path)) ?? "";
-  const messages = text.split("\n").flatMap(messageIn);
+  const messages = text
+    .split("\n")
+    .map(parseJsonOrUndefined)
+    .filter((message) => typeof message === "string");
   if (messages.length > 2 * MAX_KEPT) {
     messages.splice(0, messages.length - MAX_KEPT);
     await writePrivateFile(path, messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
@@ -42,13 +46,4 @@ export async function readInputHistory(path: string): Promise<InputHistory> {
 /** Finds the newest message that contains a text, at or before a position. Returns its position, or -1. */
 export function searchHistory(messages: readonly string[], text: string, from: number): number {
   return messages.findLastIndex((message, index) => index <= from && message.includes(text));
-}
-
-function messageIn(line: string): string[] {
-  try {
-    const message: unknown = JSON.parse(line);
-    return typeof message === "string" ? [message] : [];
-  } catch {
-    return [];
-  }
 }

@@ -68,7 +68,7 @@ describe("the commands of the terminal", () => {
     expect(played.told().filter((line) => !line.startsWith(">"))).toContain(
       "· copied 14 characters, if the terminal allows it (OSC 52)",
     );
-    expect(played.told()[0]).toBe("· the agent has said nothing yet");
+    expect(played.told()[0]).toBe("· there is no answer to copy yet");
     expect(played.written).toEqual([`\u001b]52;c;${Buffer.from("# The *answer*").toString("base64")}\u0007`]);
   });
 

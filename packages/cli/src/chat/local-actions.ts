@@ -11,7 +11,7 @@ import { helpLines, type LocalLine } from "./local-command.ts";
 import { SessionPicker } from "./session-picker.ts";
 import { shortCount } from "./status-line.ts";
 
-/** What the commands of the terminal need beside the chat. */
+/** Dependencies of the commands of the terminal. */
 export interface LocalActions {
   readonly client: DevtoolClient;
   /** The directory whose conversations are listed. Empty: all. */
@@ -23,7 +23,7 @@ export interface LocalActions {
   readonly onChange: () => void;
 }
 
-/** Carries out a command of the terminal. Throws why it cannot. */
+/** Runs a command of the terminal. Throws an error with the reason if that fails. */
 export async function runLocal(chat: Chat, { name, argument }: LocalLine, actions: LocalActions): Promise<void> {
   const { tasks } = chat;
   switch (name) {
@@ -32,7 +32,11 @@ export async function runLocal(chat: Chat, { name, argument }: LocalLine, action
       tasks.model = argument;
       return chat.printout.tell(`model: ${argument}`);
     case "mode":
-      if (argument !== "") setMode(chat, argument, actions);
+      if (argument !== "") {
+        const mode = approvalModeOf(argument.replace("_", "-"));
+        assertNarrower(mode, actions.operatorMode);
+        tasks.mode = mode;
+      }
       return chat.printout.tell(`mode: ${approvalModeName(tasks.modeNow)}`);
     case "new":
       return begin(chat);
@@ -43,10 +47,10 @@ export async function runLocal(chat: Chat, { name, argument }: LocalLine, action
       return pickSession(chat, actions);
     case "resume":
       if (argument === "") return pickSession(chat, actions);
-      return chat.continue(await findTaskId(actions.client, argument, NEVER));
+      return tasks.open(await findTaskId(actions.client, argument, NEVER));
     case "copy": {
       const text = lastWords(tasks.conversation.view.snapshot());
-      if (text === "") return chat.printout.tell("the agent has said nothing yet");
+      if (text === "") return chat.printout.tell("there is no answer to copy yet");
       actions.write(copySequence(text));
       return chat.printout.tell(`copied ${text.length} characters, if the terminal allows it (OSC 52)`);
     }
@@ -71,7 +75,7 @@ export function nextMode({ tasks }: Chat, operator: ApprovalMode | undefined): v
   tasks.mode = allowed[(at + 1) % allowed.length];
 }
 
-/** Tells the model of the next messages, and those that it could be. */
+/** Prints the model of the next messages, and the models to choose from. */
 async function listModels({ tasks, printout }: Chat): Promise<void> {
   const now = tasks.model || tasks.conversation.view.snapshot().task.model;
   printout.tell(`model: ${now || "the server's"}`);
@@ -86,21 +90,15 @@ async function listModels({ tasks, printout }: Chat): Promise<void> {
   printout.tellLines(rest > 0 ? [...lines, `  … ${rest} more: Tab completes their names`] : lines);
 }
 
-function setMode({ tasks }: Chat, name: string, { operatorMode }: LocalActions): void {
-  const mode = approvalModeOf(name.replace("_", "-"));
-  assertNarrower(mode, operatorMode);
-  tasks.mode = mode;
-}
-
 function begin(chat: Chat): void {
-  chat.continue(undefined);
+  chat.tasks.open(undefined);
   chat.printout.tell("a new conversation");
 }
 
 function pickSession(chat: Chat, { client, workspace, onChange }: LocalActions): void {
   const onChosen = (taskId: string | undefined): void => {
     chat.picker = undefined;
-    if (taskId !== undefined) chat.continue(taskId);
+    if (taskId !== undefined) chat.tasks.open(taskId);
     onChange();
   };
   const onProblem = (reason: unknown): void => chat.printout.tellProblem(reason);

@@ -1,9 +1,9 @@
-/** A slash command that the terminal carries out itself. */
+/** A slash command that the terminal runs itself. */
 export type LocalCommand = (typeof LOCAL_COMMANDS)[number]["name"];
 
 /** The commands of the terminal, as `/help` lists them. */
 export const LOCAL_COMMANDS = [
-  { name: "model", argument: "[name]", what: "lists the models, or changes that of the next messages" },
+  { name: "model", argument: "[name]", what: "lists the models, or chooses one for the next messages" },
   { name: "mode", argument: "[name]", what: "shows or changes the approval mode: default, plan, auto-edit, yolo" },
   { name: "new", argument: "", what: "begins a new conversation" },
   { name: "clear", argument: "", what: "clears the screen and begins a new conversation" },
@@ -40,10 +40,10 @@ const KEYS = [
   ["Ctrl-R", "searches earlier messages"],
   ["Tab", "completes /commands, names of models and modes, and @files"],
   ["Shift-Tab", "changes the approval mode"],
-  ["Ctrl-O", "shows in full what was folded"],
+  ["Ctrl-O", "shows the latest folded output in full"],
   ["Ctrl-G", "opens the message in $EDITOR"],
   ["@path", "attaches a file or an image of the workspace"],
-  ["!command", "runs a command line; it asks, as /shell does"],
+  ["!command", "runs a shell command, after asking, as /shell does"],
 ] as const;
 
 /** Returns the help of the terminal itself. */

@@ -8,7 +8,7 @@ import type { Printout } from "./printout.ts";
 /** Dependencies of `Outbox`. */
 export interface OutboxOptions {
   readonly tasks: ChatTasks;
-  /** Gets messages back that are taken back, or that could not be sent. */
+  /** Receives messages that the user takes back, or that could not be sent. */
   readonly composer: Composer;
   readonly printout: Printout;
   /** The workspace on this machine, whose files a message may attach; undefined if it is on another one. */
@@ -48,7 +48,7 @@ export class Outbox {
     this.#waiting = [...this.#waiting, { text, delivery }];
   }
 
-  /** Forgets what waits in the chat. */
+  /** Discards the messages that wait in the chat. */
   clear(): void {
     this.#waiting = [];
   }

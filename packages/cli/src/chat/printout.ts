@@ -1,8 +1,9 @@
+import { oneLine } from "@devtool/schema";
 import stringWidth from "string-width";
 import { userMessage } from "../error-text.ts";
 import type { LineStyle } from "../render/style.ts";
 import { type ShownTask, textPart } from "./chat-tasks.ts";
-import { type Entry, noticeEntry, userLines, wrapLine } from "./entry.ts";
+import { type Entry, userLines, wrapLine } from "./entry.ts";
 
 /** Dependencies of `Printout`. */
 export interface PrintoutOptions {
@@ -12,7 +13,7 @@ export interface PrintoutOptions {
   readonly onChange: () => void;
 }
 
-/** What a chat has printed: the finished parts of its tasks, and lines of the program itself. It only grows. */
+/** The lines that a chat has printed: the finished parts of its tasks, and notices of the program itself. Lines are never removed. */
 export class Printout {
   /** What was printed, the newest last. */
   entries: readonly Entry[] = [];
@@ -25,21 +26,23 @@ export class Printout {
     this.#options = options;
   }
 
-  /** Prints what has been finished in a task since the last call. */
+  /** Prints the parts of a task that have finished since the last call. */
   advance({ view, scrollback }: ShownTask): void {
     this.#print(...scrollback.advance(view.snapshot(), this.#options.style()));
   }
 
   /** Prints a line of the program itself. */
   tell(text: string): void {
-    this.#print(noticeEntry(this.#nextKey(), `· ${text}`, this.#options.style()));
+    const { paint, columns } = this.#options.style();
+    const lines = wrapLine(paint("dim", oneLine(`· ${text}`)), columns);
+    this.#print({ key: `notice ${this.#notices++}`, lines });
   }
 
   /** Prints lines, which are broken to the width of the terminal. */
   tellLines(lines: readonly string[]): void {
     const { columns } = this.#options.style();
     const fitting = lines.flatMap((line) => (stringWidth(line) > columns ? wrapLine(line, columns) : [line]));
-    this.#print({ key: this.#nextKey(), lines: fitting });
+    this.#print({ key: `notice ${this.#notices++}`, lines: fitting });
   }
 
   /** Prints what the user typed, where no task records it. */
@@ -52,21 +55,17 @@ export class Printout {
     this.tell(userMessage(reason));
   }
 
-  /** Shows in full what was folded last and not shown in full yet. */
+  /** Prints in full the latest folded entry that was not printed in full yet. */
   showFolded(): void {
     const folded = this.entries.findLast(({ key, whole }) => whole !== undefined && !this.#shownWhole.has(key));
     if (folded) this.#shownWhole.add(folded.key);
     if (folded?.whole) this.tellLines(folded.whole);
-    else this.tell("nothing else was folded");
+    else this.tell("there is nothing else to show in full");
   }
 
   #print(...entries: readonly Entry[]): void {
     if (entries.length === 0) return;
     this.entries = [...this.entries, ...entries];
     this.#options.onChange();
-  }
-
-  #nextKey(): string {
-    return `notice ${this.#notices++}`;
   }
 }

@@ -26,9 +26,9 @@ const BURST_MS = 50;
 /**
  * The keys of a question, of which one answers.
  *
- * Nothing that was typed before the question was drawn answers it, nor does the rest of what was being written then: the question
- * takes an answer after a pause. A paste answers nothing, even where the terminal does not mark it: a key counts when no other one
- * follows at once, but for Enter.
+ * Keys that were pressed before the question was drawn do not answer it, nor does the rest of a message that the user was writing:
+ * the question takes an answer after a pause. A paste does not answer, even if the terminal does not mark it: a key counts when no
+ * other key than Enter follows at once.
  */
 export class QuestionKeys {
   readonly #options: QuestionKeysOptions;
@@ -87,7 +87,11 @@ export class QuestionKeys {
       this.#state = "noisy";
       this.noteTyping();
     } else {
-      this.#restart(BURST_MS, () => this.#answer());
+      this.#restart(BURST_MS, () => {
+        const [first] = this.#pending;
+        this.#pending = [];
+        if (first?.case === "key") this.#options.onKey(first.text);
+      });
     }
   }
 
@@ -96,12 +100,6 @@ export class QuestionKeys {
     if (this.#state !== "noisy") return;
     this.#state = "ready";
     this.#options.onReady();
-  }
-
-  #answer(): void {
-    const [first] = this.#pending;
-    this.#pending = [];
-    if (first?.case === "key") this.#options.onKey(first.text);
   }
 
   #putAside(): void {

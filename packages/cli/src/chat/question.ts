@@ -20,20 +20,15 @@ export interface QuestionView {
   readonly choices: readonly Choice[];
 }
 
-/** Draws a question for a terminal with this number of rows. Its first line stays visible. */
+/** Draws a question for a terminal with this number of rows. The first line of the question stays visible. */
 export function drawQuestion(call: AskedToolCall, rows: number, style: LineStyle): QuestionView {
   const request = call.confirmationRequest;
   const offered = request ? choicesFor(request, call) : [];
   const isDeclinable = request?.options.some(({ id }) => id === OPTION_CANCEL) ?? false;
   const choices = [...offered, ...(isDeclinable ? [DECLINE_AND_SAY] : [])];
   const lines = drawCall(call, Math.max(6, rows - choices.length - 10), style);
-  const isWhole = lines.length === wholeQuestion(call, style).length;
+  const isWhole = lines.length === drawCall(call, Number.POSITIVE_INFINITY, style).length;
   return { lines, choices: isWhole ? choices : [...choices, VIEW_ALL] };
-}
-
-/** Returns all lines of a question, however many they are. */
-export function wholeQuestion(call: AskedToolCall, style: LineStyle): string[] {
-  return drawCall(call, Number.POSITIVE_INFINITY, style);
 }
 
 /** Returns the lines of a menu. */
@@ -41,7 +36,8 @@ export function menuLines(choices: readonly Choice[], { paint, columns }: LineSt
   return choices.flatMap(({ key, label }) => wrapLine(`  ${paint("heading", `[${key}]`)} ${label}`, columns));
 }
 
-function drawCall(call: AskedToolCall, maxLines: number, style: LineStyle): string[] {
+/** Returns the lines of a question: the call and what it would do, at most about `maxLines`. */
+export function drawCall(call: AskedToolCall, maxLines: number, style: LineStyle): string[] {
   const { paint, columns } = style;
   const details = call.confirmationRequest?.details;
   const first = wrapLine(toolCallLine(call, paint), columns);

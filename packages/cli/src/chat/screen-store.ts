@@ -2,12 +2,12 @@ import type { Screen } from "./screen.ts";
 
 /** Options of `ScreenStore`. */
 export interface ScreenStoreOptions {
-  /** Takes over what happened, and returns what is shown now. */
+  /** Updates the chat, and returns its screen. */
   readonly draw: () => Screen;
   readonly first: Screen;
 }
 
-/** Holds what the chat shows, in the form of React's `useSyncExternalStore`. All changes of a turn of the event loop are drawn at once. */
+/** Holds the screen of the chat, in the form of React's `useSyncExternalStore`. All changes of a turn of the event loop are drawn at once. */
 export class ScreenStore {
   readonly #draw: () => Screen;
   readonly #listeners = new Set<() => void>();
@@ -28,7 +28,7 @@ export class ScreenStore {
 
   readonly snapshot = (): Screen => this.#screen;
 
-  /** Takes over what happened so far, so that the first picture is whole. */
+  /** Draws for the first time. */
   begin(): void {
     this.#screen = this.#draw();
   }
@@ -45,7 +45,7 @@ export class ScreenStore {
     });
   };
 
-  /** Draws nothing while some work is done. */
+  /** Draws nothing until some work is done. */
   async hold<T>(work: () => Promise<T>): Promise<T> {
     this.#isHeld = true;
     try {

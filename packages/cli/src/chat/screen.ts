@@ -5,10 +5,10 @@ import { layoutDraft } from "./draft.ts";
 import { type Entry, wrapLine } from "./entry.ts";
 import { type Status, statusLine } from "./status-line.ts";
 
-/** What the chat shows at one moment. Lines are painted, and fit the terminal. */
+/** The content of the chat's terminal at one moment. Lines are painted, and fit the terminal. */
 export interface Screen {
   readonly entries: readonly Entry[];
-  /** What is not finished yet. */
+  /** The lines of unfinished parts of the conversation. */
   readonly live: readonly string[];
   /** The open question with its menu, or the list of sessions. */
   readonly question: readonly string[];
@@ -48,7 +48,7 @@ export interface ScreenSize {
   readonly rows: number;
 }
 
-/** Returns what a chat shows on a terminal of some size. Everything below the entries together is lower than the terminal. */
+/** Returns the screen of a chat for a terminal of this size. Everything below the entries has fewer rows than the terminal. */
 export function screenOf(chat: Chat, status: Status, { columns, rows }: ScreenSize, style: LineStyle): Screen {
   const { tasks, printout } = chat;
   const { entries } = printout;
@@ -62,17 +62,10 @@ export function screenOf(chat: Chat, status: Status, { columns, rows }: ScreenSi
   const free = rows - 3 - input.lines.length - queue.length - question.length - (activity ? 1 : 0);
   const live = [tasks.conversation, ...(tasks.command ? [tasks.command] : [])].flatMap(({ view, scrollback }) => [
     ...scrollback.live(view.snapshot(), style),
-    ...view
-      .snapshot()
-      .unsent.flatMap(({ parts }) =>
-        parts
-          .slice(0, 1)
-          .flatMap(({ content }) =>
-            content.case === "text"
-              ? [style.paint("dim", `> ${visibleName(content.value).slice(0, columns - 3)}`)]
-              : [],
-          ),
-      ),
+    ...view.snapshot().unsent.flatMap(({ parts: [first] }) => {
+      if (first?.content.case !== "text") return [];
+      return [style.paint("dim", `> ${visibleName(first.content.value).slice(0, columns - 3)}`)];
+    }),
   ]);
   return {
     entries,
@@ -110,16 +103,13 @@ function queueLines({ outbox: { texts }, asking, composer, tasks }: Chat, { pain
   const kept =
     asking.call && composer.draft.text !== "" ? [`· kept for your next message: ${composer.draft.text}`] : [];
   const help = asking.call ? [] : commandHelp(composer.draft.text, tasks.commands);
-  return [...shown, ...more, ...hint, ...kept, ...completions(composer.candidates), ...help].flatMap((line) =>
+  const { candidates } = composer;
+  const words = candidates.slice(0, MAX_CANDIDATES).map((each) => /\S+\s*$/.exec(each)?.[0].trim() ?? each);
+  const rest = candidates.length > words.length ? [`… ${candidates.length - words.length} more`] : [];
+  const completions = words.length > 0 ? [`  ${[...words, ...rest].join("  ")}`] : [];
+  return [...shown, ...more, ...hint, ...kept, ...completions, ...help].flatMap((line) =>
     wrapLine(visibleName(line), columns).map((piece) => paint("dim", piece)),
   );
-}
-
-function completions(candidates: readonly string[]): string[] {
-  if (candidates.length === 0) return [];
-  const words = candidates.slice(0, MAX_CANDIDATES).map((each) => /\S+\s*$/.exec(each)?.[0].trim() ?? each);
-  const rest = candidates.length - words.length;
-  return [`  ${[...words, ...(rest > 0 ? [`… ${rest} more`] : [])].join("  ")}`];
 }
 
 function inputOf(chat: Chat, maxLines: number, columns: number, style: LineStyle): Input {

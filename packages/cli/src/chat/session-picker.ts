@@ -2,6 +2,7 @@ import { createSessionList, type DevtoolClient, type SessionList } from "@devtoo
 import { TaskState, type TaskSummary } from "@devtool/schema";
 import { visibleName } from "../render/style.ts";
 import { shortTaskId } from "../task-id.ts";
+import { taskStateName } from "../task-states.ts";
 import type { Intent } from "./intent.ts";
 
 /** Maximum number of sessions to choose from. */
@@ -44,9 +45,11 @@ export class SessionPicker {
     const [sessions, index] = [this.#sessions, this.#index];
     if (sessions.length === 0) return [isLoaded ? "  there are no conversations here" : "  …"];
     const from = Math.max(0, Math.min(index - Math.floor(maxLines / 2), sessions.length - maxLines));
-    return sessions
-      .slice(from, from + maxLines)
-      .map((session, at) => `${from + at === index ? "❯" : " "} ${sessionLine(session)}`);
+    return sessions.slice(from, from + maxLines).map(({ id, title, lastEvent }, at) => {
+      const state = taskStateName(lastEvent?.state ?? TaskState.UNSPECIFIED);
+      const mark = from + at === index ? "❯" : " ";
+      return `${mark} ${visibleName(shortTaskId(id))}  ${state.padEnd(14)}  ${visibleName(title)}`;
+    });
   }
 
   /** Handles a key. */
@@ -76,10 +79,4 @@ export class SessionPicker {
     this.#reading.abort();
     this.#options.onChosen(taskId);
   }
-}
-
-/** Returns a session in a line: its short id, its state and its title. */
-function sessionLine({ id, title, lastEvent }: TaskSummary): string {
-  const state = TaskState[lastEvent?.state ?? TaskState.UNSPECIFIED].toLowerCase().replaceAll("_", "-");
-  return `${visibleName(shortTaskId(id))}  ${state.padEnd(14)}  ${visibleName(title)}`;
 }

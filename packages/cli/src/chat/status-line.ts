@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { oneLine, type Usage } from "@devtool/schema";
 import stringWidth from "string-width";
 
-/** What the status line says. Empty fields are left out. */
+/** The content of the status line. Empty fields are left out. */
 export interface Status {
   readonly mode: string;
   readonly model: string;
@@ -52,16 +52,12 @@ export function shortCount(count: bigint): string {
 /** Returns the branch that is checked out in a directory or above it; empty if there is none. */
 export async function gitBranch(directory: string): Promise<string> {
   const git = join(directory, ".git");
-  const head = (await read(join(git, "HEAD"))) ?? (await headOfWorktree(directory, git));
+  // A worktree has a file in place of the directory, with the path of its own directory in the repository.
+  const [, place] = /^gitdir: (.+)$/m.exec((await read(git)) ?? "") ?? [];
+  const head = await read(join(place === undefined ? git : resolve(directory, place), "HEAD"));
   if (head === undefined) return dirname(directory) === directory ? "" : gitBranch(dirname(directory));
   const [, branch = ""] = /^ref: refs\/heads\/(.+)$/m.exec(head) ?? [];
   return branch || head.trim().slice(0, 8);
-}
-
-/** A worktree has a file in place of the directory, which says where that is. */
-async function headOfWorktree(directory: string, git: string): Promise<string | undefined> {
-  const [, place] = /^gitdir: (.+)$/m.exec((await read(git)) ?? "") ?? [];
-  return place === undefined ? undefined : read(join(resolve(directory, place), "HEAD"));
 }
 
 async function read(path: string): Promise<string | undefined> {

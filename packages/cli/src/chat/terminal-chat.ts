@@ -9,6 +9,7 @@ import { ExitCode } from "../exit-code.ts";
 import { firstTask } from "../first-task.ts";
 import { headline } from "../headline.ts";
 import { writeLine } from "../io.ts";
+import { screenSize } from "../render/gutter.ts";
 import { type LineStyle, paintFor, visible } from "../render/style.ts";
 import { shortTaskId } from "../task-id.ts";
 import { Terminal } from "../terminal/terminal.ts";
@@ -21,6 +22,7 @@ import { wrapLine } from "./entry.ts";
 import { InkTerminal } from "./ink-terminal.tsx";
 import { type InputHistory, readInputHistory } from "./input-history.ts";
 import { nextMode, runLocal } from "./local-actions.ts";
+import type { Timers } from "./question-keys.ts";
 import { EMPTY_SCREEN, type Screen, type ScreenSize, screenOf } from "./screen.ts";
 import { ScreenStore } from "./screen-store.ts";
 
@@ -38,6 +40,13 @@ export async function terminalChat(options: ChatDependencies): Promise<number> {
 const NO_HISTORY: InputHistory = { messages: [], add: () => Promise.resolve() };
 const WELCOME = "Type a message. /help lists keys and commands, Tab completes them, Esc interrupts, /quit leaves.";
 const NEVER: AbortSignal = new AbortController().signal;
+
+const TIMERS: Timers = {
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
 
 /** A chat, its terminal, and the server at the other end. */
 class TerminalChat {
@@ -81,7 +90,7 @@ class TerminalChat {
     this.#chat = new Chat({
       tasks: this.#tasks,
       history,
-      timers: { after: startTimer },
+      timers: TIMERS,
       approve: automaticApprover(options.options, io, (text) => this.#chat.printout.tell(text)),
       workspace: this.#workspace,
       style: () => this.#style,
@@ -97,7 +106,7 @@ class TerminalChat {
     const lines = [headline(address, options.options), WELCOME].flatMap((line) => wrapLine(visible(line), columns));
     this.#chat.printout.tellLines(lines.map((line) => paint("dim", line)));
     this.#store.begin();
-    // Before the prompt is drawn, so that no key is echoed, and Ctrl-D is not taken for the end of the input.
+    // Before the prompt is drawn, so that the terminal echoes no key, and Ctrl-D does not end the input.
     this.#held = this.#terminal.hold();
     this.#ink = new InkTerminal(this.#terminal, this.#store, io, paint);
   }
@@ -114,25 +123,20 @@ class TerminalChat {
     try {
       const listing = this.#tasks.listCommands(NEVER).then(this.#store.change);
       const taskId = await firstTask(connection.client, { ...options, workspace: this.#workspace }, NEVER);
-      if (taskId !== undefined) chat.continue(taskId);
+      if (taskId !== undefined) this.#tasks.open(taskId);
       await Promise.all([listing, this.#left.promise]);
       return chat.left === "during a turn" ? ExitCode.CANCELED : ExitCode.OK;
     } finally {
       stop();
       await this.#ink.end();
       this.#tasks.close();
-      this.#tellHowToContinue();
+      const { id } = this.#tasks.conversation.view.snapshot().task;
+      const hint = this.#style.paint("dim", `· continue with: devtool chat --task ${visible(shortTaskId(id))}`);
+      if (id !== "") writeLine(io.stdout, hint);
     }
   }
 
-  #tellHowToContinue(): void {
-    const { id } = this.#tasks.conversation.view.snapshot().task;
-    const { paint } = this.#style;
-    const { stdout } = this.#options.io;
-    if (id !== "") writeLine(stdout, paint("dim", `· continue with: devtool chat --task ${visible(shortTaskId(id))}`));
-  }
-
-  /** Takes over what happened, and returns what is shown now. */
+  /** Updates the chat, and returns its screen. */
   #draw(): Screen {
     const chat = this.#chat;
     chat.refresh();
@@ -155,16 +159,9 @@ class TerminalChat {
   }
 
   get #size(): ScreenSize {
-    const { stdout } = this.#options.io;
-    const columns = "columns" in stdout && typeof stdout.columns === "number" ? stdout.columns : 0;
-    const rows = "rows" in stdout && typeof stdout.rows === "number" ? stdout.rows : 0;
+    const { columns, rows } = screenSize(this.#options.io.stdout);
     return { columns: columns || 80, rows: rows || 24 };
   }
-}
-
-function startTimer(ms: number, callback: () => void): () => void {
-  const timer = setTimeout(callback, ms);
-  return () => clearTimeout(timer);
 }
 
 /** Returns the real path of a directory, which is how servers name workspaces; the path itself if it does not exist. */

@@ -1,6 +1,6 @@
 import type { ChatTasks } from "./chat-tasks.ts";
 
-/** The turn of the agent that the user waits for: since when it runs, and what it has used. */
+/** The turn of the agent that the user waits for: when it began, and the tokens that it has used. */
 export class UserTurn {
   /** Whether the turn is being canceled. */
   isCanceling = false;
@@ -18,7 +18,7 @@ export class UserTurn {
     return this.#used - this.#usedBefore;
   }
 
-  /** Takes over whether the agent works. */
+  /** Follows whether the agent works. */
   update(): void {
     if (!this.#tasks.isWorking) {
       this.startedAt = undefined;
@@ -28,7 +28,7 @@ export class UserTurn {
     }
   }
 
-  /** Cancels the turn. Returns what to tell the user; empty if the task itself tells it. */
+  /** Cancels the turn. Returns a notice for the user; empty if the task reports the cancellation. */
   async cancel(isServerGone: boolean): Promise<string> {
     this.isCanceling = true;
     try {

@@ -7,7 +7,6 @@ import {
   reduceTask,
   type SlashCommand,
   type Task,
-  type TaskEvent,
   TaskState,
 } from "@devtool/schema";
 import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
@@ -114,12 +113,17 @@ class ChatSession {
 
   /** Returns how turns are followed: each event is printed and applied to the current task. */
   conversation(approve: ConversationOptions["approve"]): ConversationOptions {
-    const onEvent = (event: TaskEvent): void => {
-      this.running = reduceTask(this.running, event);
-      this.#io.stdout.write(this.#transcript.add(event));
+    return {
+      client: this.#client,
+      approve,
+      onEvent: (event) => {
+        this.running = reduceTask(this.running, event);
+        this.#io.stdout.write(this.#transcript.add(event));
+      },
+      onOutdated: (problem) => this.tell(problem),
+      nextId: randomUUID,
+      clientLabel: "devtool chat",
     };
-    const onOutdated = (problem: string): void => this.tell(problem);
-    return { client: this.#client, approve, onEvent, onOutdated, nextId: randomUUID, clientLabel: "devtool chat" };
   }
 
   /** Continues the task of `--task` or `--continue`, with its open questions. */
@@ -153,17 +157,17 @@ class ChatSession {
     const before = this.#task;
     this.running = before;
     const where = before.id === "" ? this.#where() : { taskId: before.id, ...this.#change };
-    const turn = async (signal: AbortSignal): Promise<Task> => {
-      const task = await converse({ request: { message, ...where }, before }, conversation, signal);
-      // The mode is that of the session now. A model counts for one message.
+    const task = await interrupts.during(async (signal) => {
+      const ended = await converse({ request: { message, ...where }, before }, conversation, signal);
+      // The session has the mode now. A model is chosen for one message.
       if (this.#options.task !== undefined) this.#change = sessionSettings({ model: this.#options.model });
-      return task;
-    };
-    this.#keep(await interrupts.during(turn));
+      return ended;
+    });
+    this.#keep(task);
     if (isTerminal(this.#task.state)) this.#io.stdout.write("\n");
   }
 
-  /** Runs a slash command in the context of the chat. Prints why if it did not start. */
+  /** Runs a slash command in the context of the chat. Prints the reason if it does not start. */
   async command(line: string, conversation: ConversationOptions, interrupts: Interrupts): Promise<void> {
     this.running = emptyTask();
     const task = await interrupts.during(async (signal) => {
@@ -181,7 +185,7 @@ class ChatSession {
     if (task.id !== "") this.#io.stdout.write("\n");
   }
 
-  /** Lists the server's slash commands again. A server that cannot list them has none. */
+  /** Lists the server's slash commands again: none if the server cannot list them. */
   async refreshCommands(signal: AbortSignal): Promise<void> {
     const { commands } = this.#client;
     const listed = await commands.getAllSlashCommands(this.#where(), { signal }).catch(() => undefined);

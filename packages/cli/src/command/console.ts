@@ -2,12 +2,13 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { type Client, Code, ConnectError } from "@connectrpc/connect";
-import type { BrowserAccessService, BrowserSession } from "@devtool/schema";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { bearerInterceptor } from "@devtool/client";
+import { BrowserAccessService, type BrowserSession } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { failpoint } from "@devtool/server/operator";
-import { type BrowserAccess, browserAccess } from "../browser-access.ts";
-import type { ConnectionOptions } from "../connection.ts";
-import { defaultDataDirectory } from "../discovery.ts";
+import { type ConnectionOptions, findServer, trustIn } from "../connection.ts";
+import { defaultDataDirectory, discoveryPath } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { missingForPhone, qrCode, selfSignedFingerprint } from "../phone-code.ts";
@@ -48,6 +49,32 @@ export async function openConsole(options: ConsoleOptions, io: Io): Promise<numb
     );
   }
   return ExitCode.OK;
+}
+
+/** The service that gives browsers access, and the address of its server. */
+interface BrowserAccess {
+  readonly access: Access;
+  readonly url: string;
+  /** The URL at which browsers on other machines reach the server. */
+  readonly publicUrl: string;
+  /** The certificate chain of the server in PEM. Default: not known. */
+  readonly certificate?: string;
+}
+
+/** Connects to the running or named server, over Connect. Throws when there is none. */
+async function browserAccess(options: ConnectionOptions, io: Io): Promise<BrowserAccess> {
+  const address = await findServer(options, io, AbortSignal.timeout(10_000));
+  if (!address) {
+    const path = discoveryPath(options.data ?? defaultDataDirectory(io.env));
+    throw new Error(`no server is running (looked at ${path}): start one with "devtool serve", or name one with --url`);
+  }
+  const { url, token, certificate, info } = address;
+  const { nodeOptions } = await trustIn(certificate);
+  const { createConnectTransport } = await import("@connectrpc/connect-node");
+  const interceptors = [bearerInterceptor(token)];
+  const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors, nodeOptions });
+  const access = createClient(BrowserAccessService, transport);
+  return { access, url, publicUrl: info?.publicUrl || url, ...defined({ certificate }) };
 }
 
 async function listSessions(access: Access, io: Io): Promise<void> {

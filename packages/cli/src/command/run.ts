@@ -1,14 +1,13 @@
 import { open } from "node:fs/promises";
 import { basename } from "node:path";
 import { textMessage } from "@devtool/client";
-import { emptyTask, oneLine, type Part, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
+import { emptyTask, oneLine, type Part, Role, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
 import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
 import { attachedBytes, imageType, MAX_ATTACHED_BYTES, readAttachment } from "../attachment.ts";
 import { converse } from "../conversation.ts";
 import { errorMessage, UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
-import { lastMessage } from "../last-message.ts";
 import { type PromptOptions, readPrompt } from "../prompt-source.ts";
 import { type JobOptions, type JobServer, serverForJob } from "../server-for-job.ts";
 import {
@@ -119,3 +118,15 @@ async function followJob(
 
 /** Timeout of canceling a task in milliseconds. */
 const CANCEL_MS = 3_000;
+
+/** Returns the agent's last message: its texts after its last tool call, or else the text of the task's state. */
+function lastMessage({ history, stateText }: Task): string {
+  const said = history.findLastIndex(({ role }) => role === Role.USER);
+  const parts = history.slice(said + 1).flatMap((message) => message.parts);
+  const called = parts.findLastIndex(({ content }) => content.case === "toolCall");
+  const text = parts
+    .slice(called + 1)
+    .map(({ content }) => (content.case === "text" ? content.value : ""))
+    .join("");
+  return text === "" ? stateText : text;
+}

@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { TaskState, type TaskSummary, TaskSummarySchema } from "@devtool/schema";
+import { TaskState, TaskSummarySchema } from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
@@ -8,6 +8,7 @@ import { writeJsonLine } from "../render/json-line.ts";
 import { visibleName } from "../render/style.ts";
 import { interruptSignal } from "../session.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
+import { taskStateName } from "../task-states.ts";
 
 /** The options of `devtool tasks`. */
 export interface TasksOptions extends ConnectionOptions {
@@ -27,7 +28,7 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
   const { agent = "", title = "", limit = Number.POSITIVE_INFINITY } = options;
   const states = Object.values(TaskState).filter((value) => typeof value === "number");
-  const state = states.find((value) => stateName(value) === options.state) ?? TaskState.UNSPECIFIED;
+  const state = states.find((value) => taskStateName(value) === options.state) ?? TaskState.UNSPECIFIED;
   const filters = { agent, titleContains: title, workspacePath: realPath(options.workspace), state };
   let left = limit;
   let pageToken = "";
@@ -35,7 +36,12 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
     const page = await client.tasks.listTasks({ ...filters, pageSize: Math.min(left, PAGE), pageToken });
     for (const task of page.tasks) {
       if (options.json) writeJsonLine(io.stdout, TaskSummarySchema, task);
-      else writeLine(io.stdout, taskLine(task));
+      else {
+        const { id, lastEvent, title } = task;
+        const name = taskStateName(lastEvent?.state ?? TaskState.UNSPECIFIED).padEnd(14);
+        const time = (lastEvent?.time ? timestampDate(lastEvent.time).toISOString() : "").padEnd(24);
+        writeLine(io.stdout, `${visibleName(shortTaskId(id))}  ${name}  ${time}  ${visibleName(title)}`.trimEnd());
+      }
     }
     left -= page.tasks.length;
     pageToken = page.nextPageToken;
@@ -65,10 +71,6 @@ export async function cancel(taskId: string, options: ConnectionOptions, io: Io)
   return ExitCode.OK;
 }
 
-function stateName(state: TaskState): string {
-  return TaskState[state].toLowerCase().replaceAll("_", "-");
-}
-
 /** Returns the real path of a directory, as servers name workspaces. A path that does not exist on this machine is returned as it is. */
 function realPath(path: string | undefined): string {
   if (path === undefined) return "";
@@ -77,10 +79,4 @@ function realPath(path: string | undefined): string {
   } catch {
     return path;
   }
-}
-
-function taskLine({ id, lastEvent, title }: TaskSummary): string {
-  const state = stateName(lastEvent?.state ?? TaskState.UNSPECIFIED);
-  const time = lastEvent?.time ? timestampDate(lastEvent.time).toISOString() : "";
-  return `${visibleName(shortTaskId(id))}  ${state.padEnd(14)}  ${time.padEnd(24)}  ${visibleName(title)}`.trimEnd();
 }

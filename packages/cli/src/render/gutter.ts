@@ -1,9 +1,18 @@
+import type { Writable } from "node:stream";
 import { foldLines, hiddenLines } from "@devtool/schema";
 
 /** The size of the terminal. An unknown size sets no limit. */
 export interface Screen {
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
+}
+
+/** Returns the size of the terminal, as far as it is known. */
+export function screenSize(out: Writable): Screen {
+  return {
+    columns: "columns" in out && typeof out.columns === "number" ? out.columns : undefined,
+    rows: "rows" in out && typeof out.rows === "number" ? out.rows : undefined,
+  };
 }
 
 /** Options of `gutterLines`. */

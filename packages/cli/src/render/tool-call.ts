@@ -10,29 +10,19 @@ const MAX_DESCRIPTION_LENGTH = 300;
 /** Returns the line that shows the status of a call. One that begins with `?` belongs to a question. */
 export function toolCallLine(call: ToolCall, paint: Paint): string {
   const name = paint("heading", oneLine(call.toolName, MAX_DESCRIPTION_LENGTH));
-  const line = `${mark(call, paint)} ${name} ${oneLine(call.description ?? "", MAX_DESCRIPTION_LENGTH)}`.trimEnd();
-  return isWaiting(call) ? `${line} ${paint("dim", "(not started)")}` : line;
+  // A call that is pending and asks nothing waits for another one to end.
+  const isWaiting = call.status === ToolCallStatus.PENDING && call.confirmationRequest === undefined;
+  const [look, sign] = MARKS.get(call.status) ?? ["dim", isWaiting ? "○" : "?"];
+  const line = `${paint(look, sign)} ${name} ${oneLine(call.description ?? "", MAX_DESCRIPTION_LENGTH)}`.trimEnd();
+  return isWaiting ? `${line} ${paint("dim", "(not started)")}` : line;
 }
 
-/** Returns whether a call has not begun, and asks nothing: it stands behind another one. */
-function isWaiting({ status, confirmationRequest }: ToolCall): boolean {
-  return status === ToolCallStatus.PENDING && confirmationRequest === undefined;
-}
-
-function mark(call: ToolCall, paint: Paint): string {
-  switch (call.status) {
-    case ToolCallStatus.SUCCEEDED:
-      return paint("good", "✓");
-    case ToolCallStatus.FAILED:
-      return paint("bad", "✗");
-    case ToolCallStatus.CANCELLED:
-      return paint("dim", "-");
-    case ToolCallStatus.EXECUTING:
-      return paint("dim", "▸");
-    default:
-      return paint("dim", isWaiting(call) ? "○" : "?");
-  }
-}
+const MARKS: ReadonlyMap<ToolCallStatus, readonly [Look, string]> = new Map<ToolCallStatus, readonly [Look, string]>([
+  [ToolCallStatus.SUCCEEDED, ["good", "✓"]],
+  [ToolCallStatus.FAILED, ["bad", "✗"]],
+  [ToolCallStatus.CANCELLED, ["dim", "-"]],
+  [ToolCallStatus.EXECUTING, ["dim", "▸"]],
+]);
 
 /** Returns the lines of a finished call's result; none for an empty one. */
 export function resultLines({ result }: ToolCall, paint: Paint): string[] {

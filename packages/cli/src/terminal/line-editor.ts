@@ -46,7 +46,16 @@ export class LineEditor implements Disposable {
       completer: options.complete ?? ((line: string): CompleterResult => [[], line]),
       terminal: true,
     });
-    this.#readline.on("line", (line) => this.#entered(line));
+    this.#readline.on("line", (typed) => {
+      const line = { text: this.#expanded(typed.trim()), isPasted: this.#isPasted };
+      this.#isPasted = false;
+      if (this.#waiting) {
+        this.#give(line);
+      } else if (line.text !== "") {
+        this.#queue.push(line);
+        this.#options.onQueued?.(line.text);
+      }
+    });
     this.#readline.on("close", () => {
       this.#isEnded = true;
       this.#give(undefined);
@@ -125,17 +134,6 @@ export class LineEditor implements Disposable {
 
   #show(): void {
     if (this.#waiting) this.#readline.prompt(true);
-  }
-
-  #entered(typed: string): void {
-    const line = { text: this.#expanded(typed.trim()), isPasted: this.#isPasted };
-    this.#isPasted = false;
-    if (this.#waiting) {
-      this.#give(line);
-    } else if (line.text !== "") {
-      this.#queue.push(line);
-      this.#options.onQueued?.(line.text);
-    }
   }
 
   #give(line: Line | undefined): void {
