@@ -192,7 +192,7 @@ export class AcpConnection implements AsyncDisposable {
   }
 }
 
-/** The codes of JSON-RPC and ACP that mean something to us. */
+/** The codes of JSON-RPC and ACP with a counterpart among ours. */
 const CODES: ReadonlyMap<number, Code> = new Map([
   [-32000, Code.Unauthenticated],
   [-32002, Code.NotFound],

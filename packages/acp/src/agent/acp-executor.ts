@@ -36,7 +36,7 @@ export interface SessionPool {
 export class AcpExecutor implements AgentExecutor {
   readonly keepsSession = true;
   readonly #host: SessionPool;
-  /** The kinds of updates of which the operator was told that they are not shown. */
+  /** The kinds of updates that were reported to the operator as not shown. */
   readonly #unknown = new Set<string>();
 
   constructor(host: SessionPool) {
@@ -73,8 +73,13 @@ export class AcpExecutor implements AgentExecutor {
       yield* this.#begin(turn, session, signal);
       const blocks = isContinued && session.isContinued ? [text(CONTINUE)] : this.#blocks(turn, session);
       const { permission } = this.#host.options;
-      const onUnknown = (kind: string): void => this.#noteUnknown(kind);
-      const prompt = new AcpTurn({ turn, session, permission, declined, onUnknown });
+      const prompt = new AcpTurn({
+        turn,
+        session,
+        permission,
+        declined,
+        onUnknown: (kind) => this.#noteUnknown(kind),
+      });
       const end = yield* this.#run(prompt, blocks, session, signal);
       if (!session.connection.ended.aborted || end.case === "stopped")
         return yield* finish(end, this.#host.options.name);

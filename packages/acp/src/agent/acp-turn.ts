@@ -45,8 +45,10 @@ export class AcpTurn {
   constructor(options: AcpTurnOptions) {
     const { turn, session, permission, declined, onUnknown } = options;
     this.#options = options;
-    const terminalOutput = (id: string): string | undefined => session.terminals.outputOf(id);
-    this.#book = new CallBook({ task: () => turn.task, terminalOutput });
+    this.#book = new CallBook({
+      task: () => turn.task,
+      terminalOutput: (id) => session.terminals.outputOf(id),
+    });
     this.#updates = new UpdateEvents(this.#book, onUnknown);
     this.#questions = new UserQuestions(turn.confirmations, this.#book);
     const ids = [...openToolCalls(turn.task), ...declined].map(({ toolCallId }) => toolCallId);

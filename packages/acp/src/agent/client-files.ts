@@ -57,8 +57,11 @@ export class ClientFiles {
       throw fileError(path, reason);
     });
     if (!(await file.stat()).isFile()) throw notAFile(path);
-    const read = async (): Promise<string> => linesOf(await readText(file, path, maxBytes), path, range);
-    const content = await gate.run({ case: "read", path: place.shownPath }, read, signal);
+    const content = await gate.run(
+      { case: "read", path: place.shownPath },
+      async () => linesOf(await readText(file, path, maxBytes), path, range),
+      signal,
+    );
     // Escaped control characters take up to six bytes each.
     if (JSON.stringify(content).length > maxBytes) throw tooLarge(path, maxBytes);
     return content;
@@ -73,7 +76,7 @@ export class ClientFiles {
       using _turn = await writing.acquire(signal);
       await using place = await WorkspacePlace.open(workspacePath, path);
       const present = await presentFile(place, path, maxBytes);
-      // The user may have thought about it for long.
+      // The file may have changed while the user decided.
       const isSame = present.oldContent === oldContent && present.isHidden === isHidden;
       if (place.shownPath !== shownPath || !isSame)
         throw new DevtoolError(`file ${quoted(path)} was changed since it was shown`, Code.FailedPrecondition, {
@@ -115,16 +118,16 @@ async function presentFile(place: WorkspacePlace, path: string, maxBytes: number
     if (!existing.isFile()) throw notAFile(path);
     // The file is replaced, which its own mode would not prevent.
     await access(place.path, W_OK);
-    const oldContent = await readOld(place, path, maxBytes).catch(() => undefined);
-    return { oldContent, isHidden: oldContent === undefined, mode: existing.mode & 0o777 };
+    const mode = existing.mode & 0o777;
+    try {
+      await using file = await open(place.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+      return { oldContent: await readText(file, path, maxBytes), isHidden: false, mode };
+    } catch {
+      return { oldContent: undefined, isHidden: true, mode };
+    }
   } catch (reason) {
     throw reason instanceof DevtoolError ? reason : fileError(path, reason);
   }
-}
-
-async function readOld(place: WorkspacePlace, path: string, maxBytes: number): Promise<string> {
-  await using file = await open(place.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  return await readText(file, path, maxBytes);
 }
 
 /** Reads a text. A file that grows meanwhile is read up to the limit. */

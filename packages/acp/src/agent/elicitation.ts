@@ -19,7 +19,7 @@ import { choicesOf, describeField, fieldValue } from "./form-field.ts";
 /** The id of an option that stands for a value is this, followed by the value. */
 const VALUE_OPTION = "value:";
 
-/** Returns the call that asks the user what the agent wants to know; undefined for a way of asking that we do not know. */
+/** Creates the call that asks the user for the requested information; undefined for an unknown mode of elicitation. */
 export function elicitationCall(toolCallId: string, params: JsonObject): CallUpdate | undefined {
   const description = describe(params);
   if (description === undefined) return undefined;
@@ -63,7 +63,11 @@ export function elicitationResponse(
     if (selectedOptionId.startsWith(VALUE_OPTION)) given[only[0]] = selectedOptionId.slice(VALUE_OPTION.length);
     else if (text !== "") given[only[0]] = fieldValue(only[1], text, value);
   }
-  const content = valuesOf({ ...defaults, ...given });
+  const content: Record<string, string | number | boolean | string[]> = {};
+  for (const [name, field] of Object.entries({ ...defaults, ...given })) {
+    if (Array.isArray(field)) content[name] = field.map(String);
+    else if (typeof field !== "object") content[name] = field;
+  }
   const isComplete = listOrEmpty(objectOrEmpty(params.requestedSchema).required).every(
     (name) => String(name) in content,
   );
@@ -89,15 +93,6 @@ function fieldsOf({ requestedSchema }: JsonObject): (readonly [string, JsonObjec
   return Object.entries(objectOrEmpty(objectOrEmpty(requestedSchema).properties)).flatMap(([name, schema]) =>
     isObject(schema) ? [[name, schema] as const] : [],
   );
-}
-
-function valuesOf(content: JsonObject): Record<string, string | number | boolean | string[]> {
-  const values: Record<string, string | number | boolean | string[]> = {};
-  for (const [name, value] of Object.entries(content)) {
-    if (Array.isArray(value)) values[name] = value.map(String);
-    else if (typeof value !== "object") values[name] = value;
-  }
-  return values;
 }
 
 /** The text that the user sent with an answer. */

@@ -19,15 +19,15 @@ export interface EnterOptions {
   readonly agent: AcpAgentOptions;
   readonly workspacePath: string;
   readonly mcpServers: (connection: AcpConnection) => AcpMcpServer[];
-  /** The id of the session to go on with; empty for a new one. */
+  /** The id of the session to continue; empty for a new one. */
   readonly sessionId: string;
   readonly onNotice: (text: string) => void;
 }
 
-/** A session of an agent as it begins, or goes on. */
+/** A session of an agent that was begun or continued. */
 export interface EnteredSession {
   readonly id: string;
-  /** Whether the agent went on with the session that it was asked for. */
+  /** Whether the agent continued the requested session. */
   readonly isContinued: boolean;
   readonly modes: SessionModeState | undefined;
   readonly configOptions: readonly SessionConfigOption[];
@@ -35,7 +35,7 @@ export interface EnteredSession {
   readonly models: JsonObject;
 }
 
-/** Resumes or loads a session, or begins a new one; logs in first when the agent wants that and the options say how. */
+/** Resumes or loads a session, or begins a new one. Logs in first if the agent requires that and the options have the method. */
 export async function enterSession(
   connection: AcpConnection,
   options: EnterOptions,
@@ -68,10 +68,14 @@ async function enterOnce(
     signal,
     (to): Promise<NewSessionResponse> => to.request("session/new", place),
   );
-  return { id: validId(objectOrEmpty(opened).sessionId, agent), isContinued: false, ...stateOf(opened) };
+  const id = objectOrEmpty(opened).sessionId;
+  if (typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH)
+    return { id, isContinued: false, ...stateOf(opened) };
+  const problem = `agent ${quoted(agent.name)} answered session/new without a session id of at most ${MAX_ID_LENGTH} characters`;
+  throw new DevtoolError(problem, Code.Unavailable);
 }
 
-/** Goes on with an earlier session. Undefined when the agent cannot. */
+/** Continues an earlier session. Undefined when the agent cannot. */
 async function continueSession(
   connection: AcpConnection,
   { sessionId, onNotice }: EnterOptions,
@@ -110,7 +114,7 @@ function stateOf(state: LoadSessionResponse | null): Pick<EnteredSession, "modes
   };
 }
 
-/** Whether what an agent lists as an option of its session is one. */
+/** Returns whether a value is an option of a session. The agent's program may send anything. */
 export function isConfigOption(option: unknown): option is SessionConfigOption {
   if (!isObject(option) || typeof option.id !== "string") return false;
   return option.type === "boolean" || (Array.isArray(option.options) && option.options.every(isChoice));
@@ -119,12 +123,6 @@ export function isConfigOption(option: unknown): option is SessionConfigOption {
 /** Whether a choice of an option is a value or a group of values. */
 function isChoice(choice: unknown): boolean {
   return isObject(choice) && ("value" in choice || (Array.isArray(choice.options) && choice.options.every(isObject)));
-}
-
-function validId(id: unknown, { name }: AcpAgentOptions): string {
-  if (typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH) return id;
-  const problem = `agent ${quoted(name)} answered session/new without a session id of at most ${MAX_ID_LENGTH} characters`;
-  throw new DevtoolError(problem, Code.Unavailable);
 }
 
 function loginRequired(connection: AcpConnection, { name }: AcpAgentOptions, cause: DevtoolError): DevtoolError {

@@ -20,9 +20,10 @@ export interface MessageReaderOptions {
 }
 
 /**
- * Reads the messages of JSON-RPC from the bytes of an agent, one per line. Lines that are no messages are skipped.
+ * Reads the messages of JSON-RPC from the bytes of an agent, one per line. Other lines are skipped.
  *
- * Throws for a line that is too long and for too many messages within a second.
+ * Throws for a line that is too long, for a message with too much nesting or too many values, and for too many messages within
+ * a second.
  */
 export async function* readMessages(
   output: AsyncIterable<Uint8Array>,
@@ -41,23 +42,16 @@ export async function* readMessages(
       }
       if (++count > maxMessagesPerSecond)
         throw new Error(`it sent more than ${maxMessagesPerSecond} messages within a second`);
-      const message = readMessage(line, maxMessageBytes);
-      if (message) yield message;
+      if (line.startsWith("{")) assertJsonBudget(line, { maxBytes: maxMessageBytes, maxDepth: 64, maxNodes: 200_000 });
+      const message = line.startsWith("{") ? parseJsonOrUndefined(line) : undefined;
+      if (isMessage(message)) yield message;
       else if (line.length > 0) onForeignLine();
       if (count % MESSAGES_PER_TURN === 0) await nextTurn();
     }
   }
 }
 
-/** Returns the message of a line; undefined for a line that is none. Throws for nesting and sizes beyond the limits. */
-function readMessage(line: string, maxBytes: number): AnyMessage | undefined {
-  if (!line.startsWith("{")) return undefined;
-  assertJsonBudget(line, { maxBytes, maxDepth: 64, maxNodes: 200_000 });
-  const value = parseJsonOrUndefined(line);
-  return isMessage(value) ? value : undefined;
-}
-
-/** Whether a value is a message of JSON-RPC 2.0: a request, a notification or a response. */
+/** Returns whether a value is a message of JSON-RPC 2.0: a request, a notification or a response. */
 function isMessage(value: unknown): value is AnyMessage {
   if (!isObject(value)) return false;
   const { method, id, error } = value;

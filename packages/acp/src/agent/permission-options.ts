@@ -39,9 +39,12 @@ export class PermissionOptions {
   readonly #reject: PermissionOption | undefined;
 
   constructor(options: readonly PermissionOption[]) {
-    const usable = withoutAmbiguous(options);
-    const rejects = (kind: string): PermissionOption | undefined => usable.find((option) => option.kind === kind);
-    this.#reject = rejects("reject_once") ?? rejects("reject_always");
+    // Of options with the same id the first is kept, and none if they differ in kind: an answer with that id would be ambiguous.
+    const usable = [...Map.groupBy(options, ({ optionId }) => optionId).values()].flatMap(([first, ...others]) =>
+      first && others.every(({ kind }) => kind === first.kind) ? [first] : [],
+    );
+    this.#reject =
+      usable.find(({ kind }) => kind === "reject_once") ?? usable.find(({ kind }) => kind === "reject_always");
     this.#choices = OFFERED.flatMap(({ reach, id, name }) =>
       usable
         .filter((option) => reachOf(option) === reach)
@@ -82,14 +85,6 @@ export class PermissionOptions {
   get rejected(): RequestPermissionOutcome {
     return this.outcome(OPTION_CANCEL);
   }
-}
-
-/** Leaves out options that repeat the id of another: all of them if they differ in kind, since nobody knows which one an answer means. */
-function withoutAmbiguous(options: readonly PermissionOption[]): PermissionOption[] {
-  const kinds = Map.groupBy(options, ({ optionId }) => optionId);
-  return [...kinds.values()].flatMap(([first, ...others]) =>
-    first && others.every(({ kind }) => kind === first.kind) ? [first] : [],
-  );
 }
 
 const WITHOUT_SANDBOX = /\b(without|no|outside|disable|bypass|skip)\b.{0,20}\bsandbox|\bunsandboxed\b/;

@@ -56,7 +56,12 @@ export class Terminals implements AsyncDisposable {
     app.onRequest("terminal/create", ({ params, signal }) =>
       answerOf(async () => ({ terminalId: await this.#create(params, signal) })),
     );
-    app.onRequest("terminal/output", ({ params }) => answerOf(() => this.#output(params.terminalId)));
+    app.onRequest("terminal/output", ({ params }) =>
+      answerOf((): TerminalOutputResponse => {
+        const { output, isTruncated, status } = this.#find(params.terminalId);
+        return { output: output.toString("utf8"), truncated: isTruncated, ...(status ? { exitStatus: status } : {}) };
+      }),
+    );
     app.onRequest("terminal/wait_for_exit", ({ params }) => answerOf(() => this.#find(params.terminalId).ended));
     app.onRequest("terminal/kill", ({ params }) =>
       answerOf(() => {
@@ -87,12 +92,15 @@ export class Terminals implements AsyncDisposable {
     assertRunnable(request);
     const directory = await workspaceDirectoryOf(workspacePath, request.cwd ?? workspacePath);
     const action = { case: "run" as const, ...commandLineOf(request), directory };
-    const perform = async (): Promise<string> => {
-      // The user may have thought about it for long.
-      await workspaceDirectoryOf(workspacePath, directory);
-      return await this.#start(request, directory);
-    };
-    return await gate.run(action, perform, signal);
+    return await gate.run(
+      action,
+      async () => {
+        // The directory may have been replaced while the user decided.
+        await workspaceDirectoryOf(workspacePath, directory);
+        return await this.#start(request, directory);
+      },
+      signal,
+    );
   }
 
   async #start({ command, args = [], env = [], outputByteLimit }: CreateTerminalRequest, cwd: string): Promise<string> {
@@ -132,11 +140,6 @@ export class Terminals implements AsyncDisposable {
       throw new DevtoolError(problem, Code.InvalidArgument, { cause });
     }
     return terminalId;
-  }
-
-  #output(terminalId: string): TerminalOutputResponse {
-    const { output, isTruncated, status } = this.#find(terminalId);
-    return { output: output.toString("utf8"), truncated: isTruncated, ...(status ? { exitStatus: status } : {}) };
   }
 
   async #release(terminalId: string): Promise<void> {

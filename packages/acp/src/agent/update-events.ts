@@ -19,7 +19,7 @@ const MAX_THOUGHT_LENGTH = 64 * 1024;
 /** The id of the artifact that holds the agent's plan. */
 const PLAN = "plan";
 
-/** Translates the updates of one turn into the events of our agents. */
+/** Translates the updates of one turn into events of an agent of ours. */
 export class UpdateEvents {
   readonly #book: CallBook;
   readonly #onUnknown: (name: string) => void;
@@ -36,7 +36,13 @@ export class UpdateEvents {
   /** Yields the events of an update. The caller must consume them before the next one. */
   *of(update: JsonObject): Generator<AgentEvent> {
     const kind = stringOrEmpty(update.sessionUpdate);
-    if (kind === "agent_thought_chunk") return yield* this.#thoughtChunk(textOfBlock(objectOrEmpty(update.content)));
+    if (kind === "agent_thought_chunk") {
+      const text = textOfBlock(objectOrEmpty(update.content));
+      const beginsAnother = /^\s*\*\*/.test(text) || this.#thought.length + text.length > MAX_THOUGHT_LENGTH;
+      if (beginsAnother) yield* this.flush();
+      this.#thought += text;
+      return;
+    }
     yield* this.flush();
     switch (kind) {
       case "agent_message_chunk":
@@ -59,7 +65,10 @@ export class UpdateEvents {
       case "current_mode_update":
         return yield notice(`The agent is in mode ${JSON.stringify(stringOrEmpty(update.currentModeId))}.`);
       case "compaction_update":
-        return yield* compaction(update);
+        if (update.status === "completed") yield notice("The agent summarized the conversation.");
+        if (update.status === "failed")
+          yield notice(`The agent could not summarize the conversation: ${stringOrEmpty(update.error)}`);
+        return;
       // Not shown: our own messages, the state of the session, and the text of a summary, which only the agent needs.
       case "user_message_chunk":
       case "available_commands_update":
@@ -77,12 +86,6 @@ export class UpdateEvents {
     const text = this.#thought;
     this.#thought = "";
     if (text.trim() !== "") yield { case: "thought", value: thoughtOf(text) };
-  }
-
-  *#thoughtChunk(text: string): Generator<AgentEvent> {
-    const beginsAnother = /^\s*\*\*/.test(text) || this.#thought.length + text.length > MAX_THOUGHT_LENGTH;
-    if (beginsAnother) yield* this.flush();
-    this.#thought += text;
   }
 
   *#content(block: JsonObject): Generator<AgentEvent> {
@@ -107,11 +110,6 @@ export class UpdateEvents {
 
 function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
-}
-
-function* compaction({ status, error }: JsonObject): Generator<AgentEvent> {
-  if (status === "completed") yield notice("The agent summarized the conversation.");
-  if (status === "failed") yield notice(`The agent could not summarize the conversation: ${stringOrEmpty(error)}`);
 }
 
 /** Creates the event of a message to the user about the work itself. */
