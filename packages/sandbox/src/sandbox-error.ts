@@ -2,10 +2,11 @@
  * Why a command cannot be run as asked.
  *
  * - `unavailable`: the requested sandbox does not work on this machine.
- * - `cannot-confine`: the sandbox cannot confine this workspace or program, or something changed it during the start.
+ * - `cannot-confine`: the sandbox cannot confine this workspace or program.
+ * - `replaced`: something changed the workspace while the command was starting. Nothing of the command has run.
  * - `missing-program`: a program is not installed where only root and this user can change it.
  */
-export type SandboxErrorReason = "unavailable" | "cannot-confine" | "missing-program";
+export type SandboxErrorReason = "unavailable" | "cannot-confine" | "replaced" | "missing-program";
 
 /**
  * The only error that this package throws on purpose.
@@ -31,5 +32,5 @@ export class SandboxError extends Error {
 /** Returns the error for a path that another process renamed or replaced between planning a sandbox and starting the command in it. */
 export function replacedError(path: string): SandboxError {
   const problem = `${JSON.stringify(path)} was renamed or replaced while the command was starting`;
-  return new SandboxError(problem, "cannot-confine", { remedy: "run the command again" });
+  return new SandboxError(problem, "replaced", { remedy: "run the command again" });
 }

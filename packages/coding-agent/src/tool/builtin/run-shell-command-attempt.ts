@@ -10,6 +10,7 @@ import {
   type ProcessLimits,
   type Sandbox,
   type SandboxAccess,
+  SandboxError,
   type SandboxGrants,
   startProcess,
 } from "@devtool/sandbox";
@@ -91,7 +92,10 @@ export async function* runCommand(
   let access = grants?.apply(options.access) ?? options.access;
   const asked = new Set<string>();
   for (;;) {
-    const outcome = yield* runOnce(shell, { ...options, sandbox, environment, access }, signal);
+    const attempt = { ...options, sandbox, environment, access };
+    let outcome = yield* runOnce(shell, attempt, signal);
+    // Another server may have removed a placeholder in this workspace while the command, of which nothing has run, was starting.
+    if (isReplaced(outcome)) outcome = yield* runOnce(shell, attempt, signal);
     const extension = neededExtension(outcome, shell, sandbox, access);
     if (!extension || asked.size === MAX_EXTENSIONS || asked.has(extensionWords(extension))) {
       yield commandResult(outcome, "");
@@ -152,6 +156,10 @@ async function* runOnce(
     timedOutMs: timeout.aborted ? timeoutMs : undefined,
     guarded: confined.guarded,
   };
+}
+
+function isReplaced({ error }: Outcome): boolean {
+  return error instanceof SandboxError && error.reason === "replaced";
 }
 
 /** Returns the access that a failed command was denied. Undefined when it failed for another reason. */
