@@ -4,7 +4,7 @@ import { createReport } from "@devtool/conformance";
 import { loadConsole } from "@devtool/console";
 import { ReportSchema } from "@devtool/schema/conformance";
 import type { DevtoolServer } from "@devtool/server";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { axeFindings } from "./console/axe.ts";
 import { openConsole } from "./console/console-page.ts";
@@ -45,6 +45,21 @@ describe.skipIf(CHROMIUM === undefined)("a conformance report in the console (sk
     await server?.close();
   });
 
+  it("is opened from a file that is dropped, and the page stays where it is", async () => {
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    await page.locator('a[href="#/server"]').click();
+    const field = page.locator(".report-opener");
+    await field.waitFor();
+    await drop(page, "{}");
+    await field.getByRole("alert").waitFor();
+    await drop(page, toJsonString(ReportSchema, REPORT));
+    await page.getByRole("heading", { name: "<b>Painter</b> · A2A 1.0 server" }).waitFor();
+    expect(await field.getByRole("alert").count()).toBe(0);
+    expect(page.url()).toBe(`${server.url}/console/#/server`);
+    expect(opened.faults()).toEqual([]);
+  });
+
   const LANGUAGES = [
     { locale: "en-US", label: /^Open a report/, failed: "1 × failed" },
     { locale: "de-DE", label: /^Einen Bericht öffnen/, failed: "1 × gescheitert" },
@@ -78,3 +93,17 @@ describe.skipIf(CHROMIUM === undefined)("a conformance report in the console (sk
     },
   );
 });
+
+/** Drops a file on the field for reports, as a file manager does: over it first, which the page must allow. */
+async function drop(page: Page, text: string): Promise<void> {
+  const isAllowed = await page.evaluate(`(() => {
+    const field = document.querySelector(".report-opener");
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([${JSON.stringify(text)}], "report.json", { type: "application/json" }));
+    const options = { bubbles: true, cancelable: true, dataTransfer };
+    const isAllowed = !field.dispatchEvent(new DragEvent("dragover", options));
+    field.dispatchEvent(new DragEvent("drop", options));
+    return isAllowed;
+  })()`);
+  expect(isAllowed).toBe(true);
+}
