@@ -1,8 +1,8 @@
 import type { TaskItem } from "@devtool/client";
 import { useEffect, useState } from "react";
 
-/** How much of a session is added in one frame, in characters: about 15 paragraphs, so that no frame takes long. */
-const FRAME_LENGTH = 12_000;
+/** How much of a session is added in one frame, in characters: about 25 paragraphs, so that no frame takes long. */
+const FRAME_LENGTH = 20_000;
 
 /** What an item counts beside its text: a call is a line that opens, with a diff or output in it. */
 const ITEM_LENGTH = 300;
@@ -14,7 +14,7 @@ export interface Paced {
   readonly isBehind: boolean;
 }
 
-/** Shows a session from its beginning, at most 12,000 characters more with each frame of the screen. */
+/** Shows a session from its beginning, at most 20,000 characters more with each frame of the screen. */
 export function usePaced(items: readonly TaskItem[]): Paced {
   const [length, setLength] = useState(FRAME_LENGTH);
   const paced = itemsUpTo(items, length);

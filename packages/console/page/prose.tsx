@@ -19,7 +19,7 @@ export function Prose({ text }: { readonly text: string }): ReactNode {
   );
 }
 
-function Blocks({ text }: { readonly text: string }): ReactNode {
+const Blocks = memo(({ text }: { readonly text: string }): ReactNode => {
   // Blocks only: what is in a line is parsed once, when its block is rendered.
   const blocks = new Lexer().blockTokens(text.replaceAll(/\r\n?/g, "\n")).map(({ raw }) => raw);
   const last = blocks.length - 1;
@@ -27,7 +27,8 @@ function Blocks({ text }: { readonly text: string }): ReactNode {
     // biome-ignore lint/suspicious/noArrayIndexKey: a text only grows, so a block keeps its place
     <Block key={index} text={index === last ? remend(block) : block} />
   ));
-}
+});
+Blocks.displayName = "Blocks";
 
 const Block = memo(({ text }: { readonly text: string }): ReactNode => {
   if (text.length > MAX_BLOCK_LENGTH) return <p className="plain">{text}</p>;
