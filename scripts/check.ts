@@ -1,18 +1,18 @@
 /** Runs every check that is not a test: lint and format, protos, fresh generated code, types, published packages. */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { ROOT, readManifests } from "./release/manifests.ts";
+import { packPackages } from "./release/pack-packages.ts";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), "devtool-check-"));
 const failures: string[] = [];
 /** The version of actionlint to build where there is none. */
 const ACTIONLINT = "v1.7.12";
 
-function step(name: string, command: string, args: readonly string[], cwd = root): void {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
+function step(name: string, command: string, args: readonly string[]): void {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: ROOT, encoding: "utf8" });
   const passed = status === 0;
   process.stdout.write(`${passed ? "ok    " : "FAILED"} ${name}\n`);
   if (passed) return;
@@ -20,14 +20,10 @@ function step(name: string, command: string, args: readonly string[], cwd = root
   process.stdout.write(`${stdout ?? ""}${stderr ?? ""}\n`);
 }
 
-function checkPackage(name: string): void {
-  const directory = join(root, "packages", name);
-  step(`pack ${name}`, "pnpm", ["pack", "--pack-destination", scratch], directory);
-  const tarball = readdirSync(scratch).find((file) => file.startsWith(`devtool-${name}-`));
-  if (tarball === undefined) return;
-  step(`publint ${name}`, "publint", ["run", join(scratch, tarball), "--strict"]);
-  // The command has no entry to import.
-  if (name !== "cli") step(`types ${name}`, "attw", [join(scratch, tarball), "--profile", "esm-only", "--quiet"]);
+/** Packs what is published and checks the tarballs. */
+function checkPublished(): void {
+  const published = readManifests().filter(({ isPublished }) => isPublished);
+  step("published packages", "node", ["scripts/check-package.ts", ...packPackages(published, scratch)]);
 }
 
 /** Checks the workflows with actionlint: the one on this machine, or one that Go builds into the clone. */
@@ -39,7 +35,7 @@ function checkWorkflows(): void {
 
 function findActionlint(): string | undefined {
   if (spawnSync("actionlint", ["-version"]).status === 0) return "actionlint";
-  const directory = join(root, "node_modules/.cache/devtool-actionlint");
+  const directory = join(ROOT, "node_modules/.cache/devtool-actionlint");
   const program = join(directory, "actionlint");
   if (existsSync(program)) return program;
   const env = { ...process.env, GOBIN: directory };
@@ -66,10 +62,7 @@ for (const page of [
 }
 checkWorkflows();
 step("build", "turbo", ["run", "build", "--output-logs=errors-only"]);
-for (const name of readdirSync(join(root, "packages"))) {
-  const manifest = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
-  if (manifest.private !== true) checkPackage(name);
-}
+checkPublished();
 
 rmSync(scratch, { recursive: true });
 if (failures.length > 0) process.stdout.write(`${failures.length} checks failed: ${failures.join(", ")}\n`);
