@@ -28,7 +28,6 @@ import { errorEvent } from "./errors.ts";
 import type { AgUiRoutesOptions } from "./options.ts";
 import { readSaying, type Saying } from "./saying.ts";
 import { earlierTasks, findThread, firstTaskId } from "./thread.ts";
-import type { ThreadTurns } from "./thread-turns.ts";
 
 /** A run, and what carries it out. */
 export interface RequestedRun extends AgUiRoutesOptions {
