@@ -51,6 +51,8 @@ const generated = join("packages", "schema", "src", "gen");
 step("generated code is fresh", "diff", ["-r", join(scratch, generated), generated]);
 step("phrases", "node", ["scripts/phrases.ts"]);
 step("types", "tsc", ["-p", "tsconfig.json"]);
+// Builds do not check types again (`--noCheck`). The schema also runs without Node, so it is checked without Node's types.
+step("types of the schema", "tsc", ["-p", "packages/schema/tsconfig.build.json", "--noEmit"]);
 for (const page of [
   "examples/ag-ui",
   "examples/ai-sdk",
