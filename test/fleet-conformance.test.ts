@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type CaseResult, findSubject, runServerSuite } from "@devtool/conformance";
+import { type CaseResult, findSubject, runServerSuite, serverCases } from "@devtool/conformance";
 import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
 import type { Case } from "@devtool/schema/conformance";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -54,7 +54,11 @@ describe.skipIf(bin === undefined || NGINX === undefined)(`three servers behind 
       const subject = await findSubject({ url: own.url, token: own.token, ...way }, signal);
       // On a busy machine a frame may take longer than the kit's own limit.
       const timeoutMs = 120_000;
-      const first = await Array.fromAsync(runServerSuite(subject, signal, { timeoutMs }));
+      const all = serverCases(way.protocolVersion).cases;
+      const cases = variantsOf("conformance cases against a fleet", all, 30);
+      const chosen = new Set(cases.map(({ id }) => id));
+      const chosenOnly = ({ id }: Case): boolean => chosen.has(id);
+      const first = await Array.fromAsync(runServerSuite(subject, signal, { timeoutMs, select: chosenOnly }));
       // A server that a busy machine stops for longer than its lease gives its tasks away, and says so: their cases are played again.
       const moved = new Set(first.filter((result) => hasMoved(result)).map(({ id }) => id));
       if (moved.size > 0) console.info(`played again, because a lease was lost: ${[...moved].join(", ")}`);
@@ -64,7 +68,9 @@ describe.skipIf(bin === undefined || NGINX === undefined)(`three servers behind 
       const known = way.protocolVersion === "1.0" ? knownFailingOf("devtool").failures.map(({ id }) => id) : [];
       const failing = results.filter(({ status, id }) => status === "failed" && !known.includes(id));
       expect(failing).toEqual([]);
-      expect(results.filter(({ status }) => status === "passed").length).toBeGreaterThan(40);
+      expect(results.filter(({ status }) => status === "passed").length).toBeGreaterThan(
+        (40 * cases.length) / all.length,
+      );
     },
   );
 
