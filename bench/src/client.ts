@@ -29,7 +29,7 @@ export interface Send {
   readonly metadata?: object;
 }
 
-/** Where a server is, and the token that it wants. */
+/** The URL of a server, and its bearer token. */
 export interface Target {
   readonly url: string;
   readonly token: string;
@@ -77,7 +77,7 @@ function post(target: Target, body: string): Promise<Seen> {
       response.on("data", (chunk: Buffer) => {
         firstMs ||= performance.now() - start;
         bytes += chunk.length;
-        events += countFrames(chunk);
+        for (let at = chunk.indexOf("data: {"); at >= 0; at = chunk.indexOf("data: {", at + 7)) events++;
         if (bytes < 1_000_000) kept.push(chunk.toString("latin1"));
       });
       response.on("end", () =>
@@ -86,7 +86,7 @@ function post(target: Target, body: string): Promise<Seen> {
       response.on("error", reject);
     });
     sent.on("error", (reason) => {
-      // The server closed the idle connection in the moment in which it was used again: what a client then does is send again.
+      // The server closed the idle connection in the moment in which it was used again. Clients send the request again then.
       if (sent.reusedSocket && "code" in reason && reason.code === "ECONNRESET")
         post(target, body).then(resolve, reject);
       else reject(reason);
@@ -95,18 +95,12 @@ function post(target: Target, body: string): Promise<Seen> {
   });
 }
 
-function countFrames(chunk: Buffer): number {
-  let frames = 0;
-  for (let at = chunk.indexOf("data: {"); at >= 0; at = chunk.indexOf("data: {", at + 7)) frames++;
-  return frames;
-}
-
 /** The parts of a prompt. */
 export function prompt(text: string): Send {
   return { parts: [{ kind: "text", text }] };
 }
 
-/** The id of the task that a stream told of. */
+/** Returns the id of the task in a stream. */
 export function taskIdOf({ text }: Seen): string {
   return /"taskId":"([^"]+)"/.exec(text)?.[1] ?? "";
 }

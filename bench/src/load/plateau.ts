@@ -25,8 +25,9 @@ printRow({ name: "R16.full-load.failed-turns", value: churn.failed, target: { at
 /** Clients that each begin a turn when their last one has ended. */
 async function playFully(): Promise<void> {
   const end = performance.now() + MINUTES * 60_000;
-  const client = async (): Promise<void> => {
-    while (performance.now() < end) await churn.turn();
-  };
-  await Promise.all(Array.from({ length: CLIENTS }, client));
+  await Promise.all(
+    Array.from({ length: CLIENTS }, async () => {
+      while (performance.now() < end) await churn.turn();
+    }),
+  );
 }

@@ -5,28 +5,36 @@ import { DatabaseSync, type SQLInputValue, StatementSync } from "node:sqlite";
 
 /** The protections that a bench can run without, by name: with each of them a row must fail, or the bench measures nothing. */
 const SABOTAGES: ReadonlyMap<string, () => void> = new Map([
-  // A stream keeps what its request left.
+  // A stream leaves memory on the heap of JavaScript.
   ["keep", () => onResponse((response) => void kept.set(response, Buffer.alloc(KEPT_BYTES, 1)))],
-  // A request in two leaves something outside of the heap of JavaScript.
-  ["native", () => onResponse(everyNth(2, () => void opened.push(openMemory())))],
+  // A request in two leaves memory outside of the heap of JavaScript: the pages of a database.
+  [
+    "native",
+    () =>
+      onResponse(
+        everyNth(2, () => {
+          const database = new DatabaseSync(":memory:");
+          database.exec("CREATE TABLE leaked (data)");
+          opened.push(database);
+        }),
+      ),
+  ],
   // Each stream has a timer of its own.
   [
     "timers",
     () =>
-      onResponse((response) =>
-        endWith(
-          response,
-          setInterval(() => undefined, 20),
-        ),
-      ),
+      onResponse((response) => {
+        const timer = setInterval(() => undefined, 20);
+        response.on("close", () => clearInterval(timer));
+      }),
   ],
-  // Each stream encodes what all are sent.
+  // Each stream encodes the events again that all streams send.
   ["encode", () => onResponse((response) => beforeWrite(response, () => busy(0.1)))],
   // A stream does not wait for its client.
   ["backpressure", () => onResponse(takeAll)],
-  // A reader that catches up reads all that it missed at once.
-  ["paging", readAtOnce],
-  // What is stored reads all of its conversation.
+  // A reader that catches up reads all missed events at once.
+  ["paging", () => Object.defineProperty(StatementSync.prototype, "iterate", { value: StatementSync.prototype.all })],
+  // Each append reads the whole conversation.
   ["reread", rereadConversations],
   // One stream in twenty waits until others have ended.
   ["starve", () => onResponse(everyNth(20, (response) => holdBack(response, 2000)))],
@@ -67,17 +75,6 @@ function onResponse(change: (response: ServerResponse) => void): void {
   channel("http.server.request.start").subscribe((message) => change(Object(message).response));
 }
 
-/** A database whose pages V8 knows nothing of. */
-function openMemory(): DatabaseSync {
-  const database = new DatabaseSync(":memory:");
-  database.exec("CREATE TABLE leaked (data)");
-  return database;
-}
-
-function endWith(response: ServerResponse, timer: NodeJS.Timeout): void {
-  response.on("close", () => clearInterval(timer));
-}
-
 function beforeWrite(response: ServerResponse, run: () => void): void {
   const write = response.write.bind(response);
   response.write = (chunk: unknown) => {
@@ -114,10 +111,6 @@ function takeAll(response: ServerResponse): void {
     write(chunk);
     return true;
   };
-}
-
-function readAtOnce(): void {
-  Object.defineProperty(StatementSync.prototype, "iterate", { value: StatementSync.prototype.all });
 }
 
 /** Each row that is read takes a few microseconds more, as it would to decode it. */

@@ -26,7 +26,9 @@ async function measure(
 ): Promise<void> {
   await using database = await startPostgres(directory);
   await using store = await PostgresStore.open({ url: database.url });
-  const text = randomText(textBytes);
+  // Random text, which PostgreSQL cannot compress.
+  const random = Buffer.from(crypto.getRandomValues(new Uint8Array(textBytes)));
+  const text = random.toString("base64").slice(0, textBytes);
   const before = await sizesOf(database);
   const appendTask = async (): Promise<void> => {
     const taskId = crypto.randomUUID();
@@ -57,13 +59,6 @@ async function sizesOf(database: Awaited<ReturnType<typeof startPostgres>>): Pro
             WHERE c.relkind = 'r' AND n.nspname = 'devtool')::text AS disk,
            pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::text AS wal`);
   return { disk: Number(row?.disk), wal: Number(row?.wal) };
-}
-
-/** Random text, which PostgreSQL cannot compress. */
-function randomText(bytes: number): string {
-  return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes)))
-    .toString("base64")
-    .slice(0, bytes);
 }
 
 function eventOf(taskId: string, sequence: bigint, text: string): TaskEvent {

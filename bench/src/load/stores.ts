@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { PostgresStore } from "@devtool/postgres";
 import { findPostgres, startPostgres } from "@devtool/postgres/testing";
-import { type AuditRecord, AuditRecordSchema, type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
+import { AuditRecordSchema, type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { SqliteTaskStore } from "@devtool/server/operator";
 import type { TaskStore } from "@devtool/server/testing";
 import { printRow, quantile } from "./row.ts";
@@ -84,7 +84,8 @@ async function appendTo(store: TaskStore, tasks: number, audit: number): Promise
     const taskId = crypto.randomUUID();
     for (let sequence = 1n; performance.now() < end; sequence++) {
       const before = performance.now();
-      await store.append([eventOf(taskId, sequence)], recordsOf(taskId, audit));
+      const records = Array.from({ length: audit }, () => create(AuditRecordSchema, { taskId, toolCallId: "c" }));
+      await store.append([eventOf(taskId, sequence)], records);
       taken.push(performance.now() - before);
     }
   };
@@ -131,8 +132,4 @@ function eventOf(taskId: string, sequence: bigint): TaskEvent {
         ? { case: "created", value: { principal: "local", message: { messageId: taskId } } }
         : { case: "text", value: { text: TEXT } },
   });
-}
-
-function recordsOf(taskId: string, count: number): AuditRecord[] {
-  return Array.from({ length: count }, () => create(AuditRecordSchema, { taskId, toolCallId: "c" }));
 }
