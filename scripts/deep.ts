@@ -3,10 +3,10 @@
  *
  *     pnpm test:deep [--seed NUMBER] [--summary PATH] [FILE...]
  *
- * Files are parts of test paths, as vitest takes them; without any, all tests are run. The seed plays an earlier run
- * again; a fresh one is drawn and printed otherwise. Test files that have a depth are run one after the other, then all
- * others together; a line for each says how it went and what it cost. With `--summary` the lines are appended to a
- * file as well, and what has passed according to it is left out: a run that was ended goes on there. Needs a build.
+ * Files are parts of test paths, as vitest takes them. Default: all tests. `--seed` repeats an earlier run; without it a new
+ * seed is drawn and printed. Test files with a depth are run one after the other, then all others together. A line for each
+ * has its result, its time and its processor time. With `--summary` the lines are also appended to a file, and files that have
+ * passed according to it are skipped, so that an interrupted run can be continued. Needs a build.
  */
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -21,7 +21,7 @@ interface Part {
   readonly args: readonly string[];
 }
 
-/** What of a report of the test runner the summary has. */
+/** The fields of a report of the test runner that the summary contains. */
 interface Report {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
@@ -44,7 +44,7 @@ const directory = mkdtempSync(join(tmpdir(), "devtool-deep-"));
 const lines: string[] = [];
 for (const part of parts(positionals)) {
   if (known.split("\n").some((line) => line.startsWith("passed ") && line.endsWith(` ${part.name}`))) {
-    console.log(`left out, since it passed according to ${values.summary}: ${part.name}`);
+    console.log(`skipped, since it passed according to ${values.summary}: ${part.name}`);
     continue;
   }
   const line = play(part);
@@ -54,7 +54,7 @@ for (const part of parts(positionals)) {
 rmSync(directory, { recursive: true });
 console.log(lines.join("\n"));
 if (lines.some((line) => !line.startsWith("passed"))) {
-  console.log(`to play this again: pnpm test:deep --seed ${seed}`);
+  console.log(`to repeat this run: pnpm test:deep --seed ${seed}`);
   process.exitCode = 1;
 }
 
