@@ -58,7 +58,8 @@ export async function killAt({
   try {
     while (total.kills + total.missed < kills) {
       const order = orderFor(failpoint, scene, total.kills);
-      if (total.kills > 0 && isFirstMet(order, scene)) await checkBetween(world, scene, check);
+      if (scene.moment === "start") await leaveTasks(world, scene, check);
+      else if (total.kills > 0 && isFirstMet(order, scene)) await checkBetween(world, scene, check);
       await scene.prepare?.(world);
       if (scene.killedFirstAt !== undefined)
         await liveUntil(world, scene, { failpoint: scene.killedFirstAt, passage: 1, from: "start" }, check);
@@ -83,6 +84,24 @@ function orderFor(failpoint: string, { moment, once }: Scene, kills: number): Ki
 /** Whether a server passes its failpoint before what the last kill left can be checked, and so does the next. */
 function isFirstMet({ from }: KillOrder, { moment, once }: Scene): boolean {
   return from === "start" && once === true && moment !== "stop";
+}
+
+/**
+ * Checks what the last kill left, and leaves tasks to a server that is killed before it serves anybody: one that rests, and
+ * one that a crash ends at its work.
+ */
+async function leaveTasks(world: World, scene: Scene, check: (life: Life) => Promise<void>): Promise<void> {
+  const life = await world.start(scene);
+  if (!life) throw new Error("a server without an order was killed");
+  const begun = [];
+  try {
+    await check(life);
+    begun.push(life.begin(), life.begin());
+    await Promise.race(begun);
+  } finally {
+    await life.kill();
+    await Promise.allSettled(begun);
+  }
 }
 
 /** Lets a server live that is not killed at a failpoint, to check what the last kill left. */
