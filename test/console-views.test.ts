@@ -95,6 +95,33 @@ describe.skipIf(CHROMIUM === undefined)("what the console shows in Chromium (ski
     },
   );
 
+  it.each(["#/session/%", "#/session/%E0%A4/audit"])(
+    "shows the list of sessions at a broken address, such as %s",
+    async (address) => {
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.getByRole("link", { name: "New session" }).waitFor();
+      await page.evaluate(`location.hash = ${JSON.stringify(address)}`);
+      await page.getByRole("link", { name: "Server" }).click();
+      await page.getByRole("heading", { name: "Agents" }).waitFor();
+      expect(opened.faults()).toEqual([]);
+    },
+  );
+
+  it("keeps the text and the images of a message that the server refused", async () => {
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    await page.getByRole("link", { name: "New session" }).click();
+    await page.getByLabel("Directory").fill("/");
+    await page.getByLabel("Add an image").setInputFiles({ name: "one.png", mimeType: "image/png", buffer: PIXEL });
+    await page.getByAltText("one.png").waitFor();
+    await page.getByLabel("Message").fill("look");
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("alert").waitFor();
+    await expect.poll(() => page.getByLabel("Message").inputValue()).toBe("look");
+    expect(await page.getByAltText("one.png").count()).toBe(1);
+  });
+
   it("shows a plan with how far each step is, and not once more as what the agent made", async () => {
     await using opened = await openConsole(browser, server);
     const { page } = opened;

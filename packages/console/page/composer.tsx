@@ -89,16 +89,18 @@ function useDraft({ client, contextId, send, session }: ComposerProps): Draft {
     setProblem("");
     setText("");
     setImages([]);
+    // What was refused is not lost, unless another message was begun meanwhile.
+    const restore = (): void => {
+      setText((now) => now || text);
+      setImages((now) => (now.length > 0 ? now : images));
+    };
     if (isCommandLine(text)) {
       const ran = await runCommand(client, text, contextId, session);
       if (ran.taskId === "") {
         setProblem(ran.message);
-        setText(text);
+        restore();
       } else location.hash = sessionAddress(ran.taskId);
-    } else if (!(await send(messageFor(text, images, session)))) {
-      // What was refused is not lost, unless another message was begun meanwhile.
-      setText((now) => now || text);
-    }
+    } else if (!(await send(messageFor(text, images, session)))) restore();
   };
   return { text, setText, images, setImages, problem, submit };
 }

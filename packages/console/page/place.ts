@@ -40,12 +40,18 @@ function readPlace(hash: string): Place {
   const [, kind, id = "", view = ""] = hash.split("/");
   if (kind === "new") return { case: "new", key: id };
   if (kind === "server") return { case: "server" };
-  if (kind !== "session" || id === "") return { case: "list" };
-  return {
-    case: "session",
-    taskId: decodeURIComponent(id),
-    view: SESSION_PARTS.find((part) => part === view) ?? "conversation",
-  };
+  const taskId = decodeTaskId(id);
+  if (kind !== "session" || taskId === "") return { case: "list" };
+  return { case: "session", taskId, view: SESSION_PARTS.find((part) => part === view) ?? "conversation" };
+}
+
+/** Decodes a task id in an address. Returns an empty text for one that is malformed, as a link from elsewhere may be. */
+function decodeTaskId(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
 }
 
 function subscribe(listener: () => void): () => void {
