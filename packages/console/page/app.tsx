@@ -10,7 +10,7 @@ import { Session } from "./session.tsx";
 import { SessionList } from "./session-list.tsx";
 import { words } from "./words.ts";
 
-/** The console of a browser that is let in: the list of sessions, and what is chosen in it. */
+/** The console of an authenticated browser: the list of sessions, and the chosen one. */
 export function App({ token }: { readonly token: string }): ReactNode {
   const [client] = useState(() => createConsoleClient(token));
   const sessions = useSessions(client, { clientLabel: CLIENT_LABEL });

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/schema/json";
 import { type ReactNode, useState } from "react";
 import { words } from "./words.ts";
 
@@ -37,13 +38,8 @@ export function ArgumentsEditor({ initial, isDisabled, onChange }: ArgumentsEdit
 function readObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
-}
-
-/** What JSON has between braces holds JSON alone. */
-function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

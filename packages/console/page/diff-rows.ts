@@ -21,13 +21,11 @@ const TIMEOUT_MS = 200;
 /** Returns the rows of a diff with three lines around each change; each hunk is a list of its own. */
 export function diffHunks({ oldContent = "", newContent }: FileDiff): readonly (readonly DiffRow[])[] {
   const patch = structuredPatch("", "", oldContent, newContent, "", "", { context: 3, timeout: TIMEOUT_MS });
-  const hunks = patch?.hunks ?? [wholeHunk(oldContent, newContent)];
+  const linesOf = (text: string, mark: string): string[] => text.split("\n").map((line) => mark + line);
+  const hunks = patch?.hunks ?? [
+    { oldStart: 1, newStart: 1, lines: [...linesOf(oldContent, "-"), ...linesOf(newContent, "+")] },
+  ];
   return hunks.map(({ oldStart, newStart, lines }) => rowsOf(lines, oldStart, newStart));
-}
-
-function wholeHunk(before: string, after: string) {
-  const lines = [...before.split("\n").map((line) => `-${line}`), ...after.split("\n").map((line) => `+${line}`)];
-  return { oldStart: 1, newStart: 1, lines };
 }
 
 /** Puts removed lines beside the added lines that follow them. */

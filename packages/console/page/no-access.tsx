@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { words } from "./words.ts";
 
-/** The page of a browser that is not let in: it says how to get in. */
+/** The page of a browser without access: it says how to get access. */
 export function NoAccess({ failed }: { readonly failed: boolean }): ReactNode {
   return (
     <main className="no-access">

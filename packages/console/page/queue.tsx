@@ -1,4 +1,4 @@
-import type { Message, Task } from "@devtool/schema";
+import type { Task } from "@devtool/schema";
 import type { ReactNode } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { words } from "./words.ts";
@@ -8,9 +8,9 @@ export interface QueueProps {
   readonly task: Task;
 }
 
-/** The messages that wait until the agent takes them. Each can be taken back. */
+/** The messages in the queue of the agent. Each can be withdrawn. */
 export function Queue({ client, task }: QueueProps): ReactNode {
-  // A message that the agent took meanwhile is not taken back; the view shows it then.
+  // The server refuses to withdraw a message that the agent took meanwhile; the conversation shows that message then.
   const withdraw = (messageId: string): void => {
     void client.tasks.withdrawMessage({ taskId: task.id, messageId }).catch(() => undefined);
   };
@@ -18,7 +18,9 @@ export function Queue({ client, task }: QueueProps): ReactNode {
     if (!message) return null;
     return (
       <div key={message.messageId} className="queued">
-        <p className="prompt">{textIn(message)}</p>
+        <p className="prompt">
+          {message.parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])).join("\n")}
+        </p>
         <span>{words.queued}</span>
         <button type="button" onClick={() => withdraw(message.messageId)}>
           {words.withdraw}
@@ -26,8 +28,4 @@ export function Queue({ client, task }: QueueProps): ReactNode {
       </div>
     );
   });
-}
-
-function textIn({ parts }: Message): string {
-  return parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])).join("\n");
 }

@@ -6,7 +6,7 @@ export interface ScrollingProps {
   readonly children: ReactNode;
 }
 
-/** What may be wider than its place: it scrolls by itself, also by the keyboard. */
+/** A region that scrolls sideways, also by the keyboard, where its content is wider than the page. */
 export function Scrolling({ label, className = "", children }: ScrollingProps): ReactNode {
   return (
     // biome-ignore lint/a11y/useSemanticElements: no group of fields
