@@ -76,7 +76,7 @@ const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
   ["workspace.remove", { script: () => "say 3\ntext end", beside: restore, once: true }],
   ["workspace", EDITS],
   ["checkpoint", { ...EDITS, once: true }],
-  ["approvals.sweep", { once: true }],
+  ["approvals.sweep", START],
   ["approvals", SAVES],
   ["trust", { beside: remember, prepare: trustWorkspace, once: true }],
   ["call", COMMAND],
