@@ -17,11 +17,13 @@ import { type BearerToken, callWithToken, currentToken, streamWithToken } from "
  * ```
  */
 export function bearerInterceptor(token: BearerToken): Interceptor {
+  const withToken = <R extends { readonly header: Headers }>(request: R, value: string): R => {
+    if (value !== "") request.header.set("authorization", `Bearer ${value}`);
+    return request;
+  };
+  // No call is repeated, so its messages go to the caller without a stage in between.
+  if (typeof token === "string") return (next) => (request) => next(withToken(request, token));
   return (next) => async (request) => {
-    const withToken = <R extends { readonly header: Headers }>(sent: R, value: string): R => {
-      if (value !== "") sent.header.set("authorization", `Bearer ${value}`);
-      return sent;
-    };
     if (!request.stream) return callWithToken(token, (value) => next(withToken(request, value)));
     if (request.method.methodKind !== "server_streaming") return next(withToken(request, await currentToken(token)));
     const messages = await Array.fromAsync(request.message);
@@ -41,7 +43,7 @@ export function bearerInterceptor(token: BearerToken): Interceptor {
  * headers or, over gRPC, in the trailers, which arrive only when the messages are read.
  */
 async function openStream(
-  token: BearerToken,
+  token: Exclude<BearerToken, string>,
   open: (token: string) => Promise<StreamResponse>,
 ): Promise<StreamResponse> {
   let sent = "";
@@ -50,7 +52,7 @@ async function openStream(
     return open(value);
   });
   const message = streamWithToken(
-    (refused) => (refused === undefined || typeof token === "string" ? sent : token(refused)),
+    (refused) => (refused === undefined ? sent : token(refused)),
     async function* (value) {
       yield* value === sent ? response.message : (await open(value)).message;
     },
