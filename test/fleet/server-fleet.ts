@@ -19,6 +19,8 @@ export interface FleetOptions {
   readonly loaded?: URL | undefined;
   /** Further flags of each server. Default: none. */
   readonly flags?: readonly string[] | undefined;
+  /** The lease of each server, such as `60s`. Default: the servers' own. */
+  readonly lease?: string | undefined;
 }
 
 /** Servers in processes of their own, as their users start them, that share a database and a workspace behind a balancer. */
@@ -62,10 +64,11 @@ export class ServerFleet implements AsyncDisposable {
 
   /** Starts a server, or starts it again after it has ended. */
   async launch(index: number): Promise<void> {
-    const { database, schema, flags = [], loaded } = this.#options;
+    const { database, schema, flags = [], loaded, lease } = this.#options;
     const data = join(this.#root, `data-${index}`);
     await mkdir(data, { recursive: true, mode: 0o700 });
-    await writeFile(join(data, "config.toml"), `[store]\nurl = "${database.url}"\nschema = "${schema}"\n`);
+    const store = [`url = "${database.url}"`, `schema = "${schema}"`, ...(lease ? [`lease = "${lease}"`] : [])];
+    await writeFile(join(data, "config.toml"), `[store]\n${store.join("\n")}\n`);
     const place = ["--data", data, "--workspace", this.workspace, "--token-file", join(this.#root, "token")];
     const entry = ["--port", String(this.#ports[index]), "--public-url", this.url];
     const environment = { ...process.env, NODE_OPTIONS: loaded ? `--import ${loaded}` : "" };

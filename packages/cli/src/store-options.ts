@@ -1,3 +1,4 @@
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { ServerSettings } from "@devtool/server";
 import type { OperatorConfig } from "./agent-options.ts";
 
@@ -14,10 +15,11 @@ export function storeOptions(
   if (url === "" && config.store) throw new Error('store.url is missing: write url = "postgres://user@host/database"');
   if (url === "") return {};
   const schema = config.store?.schema || undefined;
+  const leaseMs = config.store?.lease && durationMs(config.store.lease);
   return {
     openStore: async () => {
       const { PostgresStore } = await import("@devtool/postgres");
-      return PostgresStore.open({ url, schema });
+      return PostgresStore.open({ url, schema, leaseMs });
     },
   };
 }

@@ -23,6 +23,12 @@ export interface PostgresOptions {
 
   /** The maximum number of connections for statements. One more listens, and one renews leases. Default 8. */
   readonly maxConnections?: number | undefined;
+
+  /**
+   * The time in milliseconds after which other servers take over the tasks of this one when it renews its leases no longer.
+   * From 1000; default 3000.
+   */
+  readonly leaseMs?: number | undefined;
 }
 
 /** An open database. */

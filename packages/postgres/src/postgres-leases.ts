@@ -7,9 +7,6 @@ import { idOfKey, keyText } from "./key-text.ts";
 import { storeError } from "./postgres-error.ts";
 import { query } from "./query.ts";
 
-/** The time in milliseconds after which a server that does not renew its leases loses them. */
-export const LEASE_MS = 3000;
-
 /** The number of renewals in the time of a lease, so that one that fails or is late costs nothing. */
 const RENEWALS = 4;
 
@@ -50,8 +47,9 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
   /**
    * @param renewals a connection that nothing else waits for, so that a busy server keeps its leases
    * @param onGivenUp tells the other servers that this one has given up its leases
+   * @param leaseMs the time in milliseconds after which a server that does not renew its leases loses them
    */
-  constructor(pool: Pool, renewals: Pool, onGivenUp: () => void, leaseMs: number = LEASE_MS) {
+  constructor(pool: Pool, renewals: Pool, onGivenUp: () => void, leaseMs: number) {
     this.#pool = pool;
     this.#renewals = renewals;
     this.#onGivenUp = onGivenUp;

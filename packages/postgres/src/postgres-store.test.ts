@@ -161,6 +161,16 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     });
   });
 
+  it("has a lease as long as its options say, of a second at least", async () => {
+    const { url } = server;
+    const schema = "lease";
+    await expect(PostgresStore.open({ url, schema, leaseMs: 999 })).rejects.toThrow("is 999 ms: give at least 1000");
+    await using store = await PostgresStore.open({ url, schema, leaseMs: 60_000 });
+    await store.shared.leases.create("t1");
+    const alive = "extract(epoch FROM alive_until - clock_timestamp()) BETWEEN 20 AND 60 AS alive";
+    expect(await server.run(`SELECT ${alive} FROM ${schema}.replica`)).toEqual([{ alive: true }]);
+  });
+
   it("refuses appends after it was closed", async () => {
     const store = await open();
     const last = store.append([created("t1")]);

@@ -32,6 +32,12 @@ import { PostgresPushConfigStore } from "./postgres-push-config-store.ts";
 import { query } from "./query.ts";
 import { bounded } from "./stored-value.ts";
 
+/** The time in milliseconds after which a server that does not renew its leases loses them, unless its options name another. */
+const DEFAULT_LEASE_MS = 3000;
+
+/** The shortest lease in milliseconds. With less, a garbage collection and a slow statement cost a server its tasks. */
+const MIN_LEASE_MS = 1000;
+
 /** The maximum number of rows to read at a time. */
 const PAGE = 64;
 
@@ -81,17 +87,22 @@ export class PostgresStore implements ServerStore {
 
   /**
    * Connects to a database, and creates the tables when they are missing. Throws a `DevtoolError` that names the database and says
-   * what to do when that fails.
+   * what to do when that fails, and one for a lease that is too short.
    */
   static async open(options: PostgresOptions): Promise<PostgresStore> {
-    return new PostgresStore(await openDatabase(options));
+    const { leaseMs = DEFAULT_LEASE_MS } = options;
+    if (!(leaseMs >= MIN_LEASE_MS)) {
+      const problem = `the lease of the store is ${leaseMs} ms: give at least ${MIN_LEASE_MS}`;
+      throw new DevtoolError(problem, Code.InvalidArgument);
+    }
+    return new PostgresStore(await openDatabase(options), leaseMs);
   }
 
-  private constructor({ pool, urgent, config, schema }: Database) {
+  private constructor({ pool, urgent, config, schema }: Database, leaseMs: number) {
     this.#pool = pool;
     this.#urgent = urgent;
     const changes = new PostgresChanges(pool, config, schema);
-    const leases = new PostgresLeases(pool, urgent, () => changes.announceLeft());
+    const leases = new PostgresLeases(pool, urgent, () => changes.announceLeft(), leaseMs);
     const inbox = new PostgresInbox(pool, leases, changes);
     const sessions = new PostgresAgentSessions(pool, leases);
     const keys = new PostgresKeyStorage(pool);
