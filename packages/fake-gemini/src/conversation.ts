@@ -26,7 +26,11 @@ export function locate(contents: unknown): Position {
       if (partsOf(content).some(({ functionCall }) => isObject(functionCall))) round++;
       continue;
     }
-    const prompt = findPrompt(content);
+    // Agents put context of their own before the prompt. It starts at the first script; without one, it is the last part.
+    const texts = partsOf(content)
+      .map(({ text }) => text)
+      .filter((text) => typeof text === "string");
+    const prompt = texts.slice(texts.findIndex(isScript)).join("\n");
     if (functionResponses(content).length === 0 || isScript(prompt)) {
       return { prompt, round, responses: functionResponses(list.at(-1)) };
     }
@@ -40,20 +44,6 @@ export function listSignatures(contents: unknown): string[] {
     .flatMap(partsOf)
     .map(({ thoughtSignature }) => stringOrEmpty(thoughtSignature))
     .filter((signature) => signature !== "");
-}
-
-/**
- * Returns the prompt in a user's content.
- *
- * Agents put context of their own in parts before it. The prompt starts at the first part that is a script; without a
- * script, it is the last part.
- */
-function findPrompt(content: unknown): string {
-  const texts = partsOf(content)
-    .map(({ text }) => text)
-    .filter((text) => typeof text === "string");
-  const start = texts.findIndex(isScript);
-  return texts.slice(start).join("\n");
 }
 
 function isScript(text: string): boolean {

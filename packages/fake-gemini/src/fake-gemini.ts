@@ -122,7 +122,11 @@ class Fake {
 
   async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? "/", "http://fake");
-    if (pathname.startsWith("/__fake/")) return this.#control(pathname, response);
+    if (pathname.startsWith("/__fake/")) {
+      if (pathname === "/__fake/reset") this.reset();
+      const recent = this.recent.map(({ body: _whole, headers: _secret, ...shown }) => shown);
+      return sendJson(response, 200, pathname === "/__fake/requests" ? recent : this.stats);
+    }
     if (request.method === "GET" && isModelList(pathname)) return sendJson(response, 200, { models: MODELS });
     const resource = parseResource(pathname);
     if (!resource || request.method !== "POST") {
@@ -147,19 +151,18 @@ class Fake {
     sendJson(response, 200, answer);
   }
 
-  #control(pathname: string, response: ServerResponse): void {
-    if (pathname === "/__fake/reset") this.reset();
-    const requests = this.recent.map(({ body: _whole, headers: _secret, ...request }) => request);
-    sendJson(response, 200, pathname === "/__fake/requests" ? requests : this.stats);
-  }
-
   async #generate(asked: Asked, response: ServerResponse): Promise<void> {
-    const { contents } = objectOrEmpty(asked.body);
+    const { tools: declared, contents } = objectOrEmpty(asked.body);
     const position = locate(contents);
-    const turn = `${position.round}\n${position.prompt}`;
+    const { prompt, round } = position;
+    const turn = `${round}\n${prompt}`;
     const attempt = (this.#attempts.get(turn) ?? 0) + 1;
     this.#attempts.set(turn, attempt);
-    this.#remember(asked, position, attempt);
+    const tools = listOrEmpty(declared)
+      .flatMap((tool) => listOrEmpty(objectOrEmpty(tool).functionDeclarations))
+      .map((declaration) => stringOrEmpty(objectOrEmpty(declaration).name));
+    const request = { ...asked, prompt, round, attempt, tools, signatures: listSignatures(contents) };
+    this.recent = [...this.recent.slice(1 - KEPT), request];
     const plan = choosePlan(asked.body, position, { attempt, serial: ++this.#serial });
     const { latencyMs = 0, chunkDelayMs = 0 } = this.#options;
     if (latencyMs > 0) await sleep(latencyMs);
@@ -171,15 +174,6 @@ class Fake {
     };
     if (asked.method === "generateContent") return sendJson(response, 200, createWholeResponse(plan, context));
     await streamResponse(response, plan, { ...context, chunkDelayMs });
-  }
-
-  #remember(asked: Asked, { prompt, round }: Position, attempt: number): void {
-    const { tools: declared, contents } = objectOrEmpty(asked.body);
-    const tools = listOrEmpty(declared)
-      .flatMap((tool) => listOrEmpty(objectOrEmpty(tool).functionDeclarations))
-      .map((declaration) => stringOrEmpty(objectOrEmpty(declaration).name));
-    const request = { ...asked, prompt, round, attempt, tools, signatures: listSignatures(contents) };
-    this.recent = [...this.recent.slice(1 - KEPT), request];
   }
 }
 

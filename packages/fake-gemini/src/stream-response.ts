@@ -85,8 +85,16 @@ class FrameWriter {
 
   async flush(): Promise<void> {
     const text = this.#pending;
+    const dripMs = this.#dripMs;
     this.#pending = "";
-    if (this.#dripMs !== undefined) return this.#trickle(Buffer.from(text), this.#dripMs);
+    if (dripMs !== undefined) {
+      for (const byte of Buffer.from(text)) {
+        if (this.closed) return;
+        this.#response.write(Buffer.of(byte));
+        await (dripMs > 0 ? sleep(dripMs) : nextTick());
+      }
+      return;
+    }
     if (text === "" || this.closed || this.#response.write(text)) return;
     const waiting = new AbortController();
     const { signal } = waiting;
@@ -103,13 +111,5 @@ class FrameWriter {
   async drip(ms: number): Promise<void> {
     await this.flush();
     this.#dripMs = ms;
-  }
-
-  async #trickle(bytes: Buffer, ms: number): Promise<void> {
-    for (const byte of bytes) {
-      if (this.closed) return;
-      this.#response.write(Buffer.of(byte));
-      await (ms > 0 ? sleep(ms) : nextTick());
-    }
   }
 }

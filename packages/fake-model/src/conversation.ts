@@ -32,7 +32,9 @@ export function locate(conversation: readonly Entry[]): Position {
       if (entry.hasCalls) round++;
       continue;
     }
-    const prompt = findPrompt(entry.texts);
+    // Agents put context of their own before the prompt, and an earlier prompt whose turn was canceled stands beside it. It
+    // starts at the last text that is a script; without a script, it is the last text.
+    const prompt = entry.texts.slice(entry.texts.findLastIndex(isScript)).join("\n");
     if (entry.results.length === 0 || isScript(prompt)) return { prompt, round, results };
   }
   return { prompt: "", round, results };
@@ -55,17 +57,6 @@ function joinEntries(conversation: readonly Entry[]): Entry[] {
     } else joined.push(entry);
   }
   return joined;
-}
-
-/**
- * Returns the prompt in a user's texts.
- *
- * Agents put context of their own before the prompt, and an earlier prompt whose turn was canceled stands beside it. It starts
- * at the last text that is a script; without a script, it is the last text.
- */
-function findPrompt(texts: readonly string[]): string {
-  const start = texts.findLastIndex(isScript);
-  return texts.slice(start).join("\n");
 }
 
 function isScript(text: string): boolean {

@@ -24,7 +24,13 @@ export function fitCall(call: ScriptedCall, tools: readonly DeclaredTool[]): Scr
   if (byName.has(call.name)) return call;
   for (const [name, translate] of TRANSLATIONS.get(call.name) ?? []) {
     const tool = byName.get(name);
-    if (tool) return { name, args: withApproval(translate(objectOrEmpty(call.args)), tool) };
+    if (!tool) continue;
+    const args = translate(objectOrEmpty(call.args));
+    const { properties } = objectOrEmpty(tool.parameters);
+    if (!isObject(properties) || !("sandbox_permissions" in properties)) return { name, args };
+    // Scripts test calls that ask, so a shell like that of Codex gets the arguments that request approval.
+    const approval = { sandbox_permissions: "require_escalated", justification: "The script says so." };
+    return { name, args: { ...args, ...approval } };
   }
   return call;
 }
@@ -88,11 +94,4 @@ function updateFilePatch(args: Readonly<Record<string, unknown>>): Readonly<Reco
   const [before, after] = [args.old_string, args.new_string].map((text) => stringOrEmpty(text).split("\n"));
   const body = [...(before ?? []).map((line) => `-${line}`), ...(after ?? []).map((line) => `+${line}`)].join("\n");
   return { input: `*** Begin Patch\n*** Update File: ${stringOrEmpty(args.file_path)}\n@@\n${body}\n*** End Patch\n` };
-}
-
-/** Adds the arguments that request approval, if the tool has them as Codex's shell does: scripts test calls that ask. */
-function withApproval(args: Readonly<Record<string, unknown>>, { parameters }: DeclaredTool): unknown {
-  const { properties } = objectOrEmpty(parameters);
-  if (!isObject(properties) || !("sandbox_permissions" in properties)) return args;
-  return { ...args, sandbox_permissions: "require_escalated", justification: "The script says so." };
 }

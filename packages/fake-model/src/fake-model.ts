@@ -154,7 +154,11 @@ class Fake {
 
   async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? "/", "http://fake");
-    if (pathname.startsWith("/__fake/")) return this.#control(pathname, response);
+    if (pathname.startsWith("/__fake/")) {
+      if (pathname === "/__fake/reset") this.reset();
+      const recent = this.recent.map(({ body: _whole, headers: _secret, ...shown }) => shown);
+      return sendJson(response, 200, pathname === "/__fake/requests" ? recent : this.stats);
+    }
     const { headers, method: verb = "GET" } = request;
     const body = await readJson(request);
     const reply = this.#dialect.read({ verb, path: pathname, headers, body });
@@ -175,12 +179,6 @@ class Fake {
   #sendError(response: ServerResponse, error: FakeError): void {
     if (error.retryAfterMs !== undefined) response.setHeader("retry-after", String(error.retryAfterMs / 1000));
     sendJson(response, error.status, this.#dialect.encodeError(error));
-  }
-
-  #control(pathname: string, response: ServerResponse): void {
-    if (pathname === "/__fake/reset") this.reset();
-    const requests = this.recent.map(({ body: _whole, headers: _secret, ...request }) => request);
-    sendJson(response, 200, pathname === "/__fake/requests" ? requests : this.stats);
   }
 
   async #answer(

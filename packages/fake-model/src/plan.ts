@@ -99,8 +99,14 @@ function itemsOfStep(step: Step, items: readonly Item[], context: PlanContext): 
       return times(step.count, () => ({ case: "text", text: step.text }));
     case "think":
       return times(step.count, (index) => ({ case: "thought", text: `**Subject ${index}** Description ${index}.` }));
-    case "call":
-      return [planCalls(step.calls, items, context)];
+    case "call": {
+      const before = items.flatMap((item) => (item.case === "calls" ? item.calls : [])).length;
+      const calls = step.calls.map((call, index): PlannedCall => {
+        const { name, args } = fitCall(call, context.tools);
+        return { id: `call-${context.serial}-${before + index + 1}`, name, args, isFirst: before + index === 0 };
+      });
+      return [{ case: "calls", calls }];
+    }
     case "duplicate":
       return items.slice(-1);
     case "wait":
@@ -123,18 +129,6 @@ export function halves(text: string): string[] {
   const middle = Math.ceil(text.length / 2);
   return [text.slice(0, middle), text.slice(middle)].filter((half) => half !== "");
 }
-
-/** Creates one item for calls that are made together. */
-function planCalls(calls: readonly Call[], items: readonly Item[], { serial, tools }: PlanContext): Item {
-  const before = items.flatMap((item) => (item.case === "calls" ? item.calls : [])).length;
-  const made = calls.map((call, index): PlannedCall => {
-    const { name, args } = fitCall(call, tools);
-    return { id: `call-${serial}-${before + index + 1}`, name, args, isFirst: before + index === 0 };
-  });
-  return { case: "calls", calls: made };
-}
-
-type Call = Extract<Step, { case: "call" }>["calls"][number];
 
 function times(count: number, make: (index: number) => Item): Item[] {
   return Array.from({ length: count }, (_, index) => make(index + 1));
