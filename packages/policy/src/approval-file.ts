@@ -59,7 +59,15 @@ export class ApprovalFile implements ApprovalStorage {
     failpoint("devtool:approvals.sweep.before");
     for (const name of await readdir(this.#directory).catch(() => [])) {
       const pid = TEMPORARY_FILE.exec(name)?.[1];
-      if (pid !== undefined && !isRunning(Number(pid))) await rm(join(this.#directory, name), { force: true });
+      if (pid === undefined) continue;
+      try {
+        process.kill(Number(pid), 0);
+        continue;
+      } catch (reason) {
+        // A process of another user exists, but may not be signalled.
+        if (errorCode(reason) === "EPERM") continue;
+      }
+      await rm(join(this.#directory, name), { force: true });
     }
     failpoint("devtool:approvals.sweep.after");
   }
@@ -99,14 +107,5 @@ export class ApprovalFile implements ApprovalStorage {
       await rm(temporary, { force: true });
       throw new PolicyError(`approval cannot be saved: ${errorCode(reason)}`, "not-written", { cause: reason });
     }
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (reason) {
-    // A process of another user exists, but may not be signalled.
-    return errorCode(reason) === "EPERM";
   }
 }

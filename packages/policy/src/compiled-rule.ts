@@ -123,15 +123,12 @@ function matchesPath({ rule, decision, isPath }: CompiledRule, subject: PolicySu
   const { paths, mentioned, changes } = subject;
   if (rule.path.length === 0) return decision !== "allow" || !changes.some(isGuardedPath);
   if (decision === "allow") return paths.length > 0 && paths.every(isPath);
-  return [...paths, ...mentioned].some(isPath) || mentioned.some((path) => mayExpandTo(path, rule.path));
-}
-
-/** Returns whether a word that a shell would expand (`.en?`) can become one of the files that the patterns name literally. */
-function mayExpandTo(word: string, patterns: readonly string[]): boolean {
-  if (!/[*?[{]/.test(word)) return false;
-  const names = patterns.map((pattern) => pattern.replace(/^(\*\*\/)+/, "")).filter((name) => !/[*?[{!]/.test(name));
-  const last = word.slice(word.lastIndexOf("/") + 1);
-  return names.some((name) => picomatch.isMatch(name, word) || picomatch.isMatch(name, last));
+  if ([...paths, ...mentioned].some(isPath)) return true;
+  // A word that a shell would expand (`.en?`) can become one of the files that the rule names literally.
+  const names = rule.path.map((pattern) => pattern.replace(/^(\*\*\/)+/, "")).filter((name) => !/[*?[{!]/.test(name));
+  const expanded = mentioned.filter((word) => /[*?[{]/.test(word));
+  const globs = expanded.flatMap((word) => [word, word.slice(word.lastIndexOf("/") + 1)]);
+  return globs.some((glob) => names.some((name) => picomatch.isMatch(name, glob)));
 }
 
 /** Whether a text meets a condition; `unknown` when it is too long to check. */

@@ -79,7 +79,13 @@ export function aboutCommand(
   const [program = "", ...args] = words;
   const directory = posix.resolve(workspace, paths[0] ?? "");
   const targets = redirections.map((text) => text.slice(text.indexOf(" ") + 1));
-  const mentioned = [...args.flatMap(possiblePaths), ...targets].flatMap((word) => {
+  // A path can be a part of a word: of a flag (`--file=.env`, `-f.env`) or of a revision (`HEAD:.env`).
+  const parts = args.flatMap((word) => {
+    const inFlag = /^-\w./.test(word) ? [word.slice(2)] : [];
+    const inRevision = [...word.matchAll(/:/g)].map(({ index }) => word.slice(index + 1));
+    return [word, word.slice(word.indexOf("=") + 1), ...inFlag, ...inRevision];
+  });
+  const mentioned = [...parts, ...targets].flatMap((word) => {
     const path = posix.resolve(directory, word);
     // Programs follow links, so a path and the file that it leads to both count.
     const real = realPath(path) ?? path;
@@ -92,13 +98,6 @@ export function aboutCommand(
     bareCommands: [bare, ...(bare[0] === "git" ? [readGitCommand(bare).words] : [])].map(commandText),
     mentioned: mentioned.map((path) => pathInWorkspace(path, workspace)),
   };
-}
-
-/** Returns the parts of a word that can be a path: it may be in a flag (`--file=.env`, `-f.env`) or a revision (`HEAD:.env`). */
-function possiblePaths(word: string): string[] {
-  const inRevision = [...word.matchAll(/:/g)].map(({ index }) => word.slice(index + 1));
-  const inFlag = /^-\w./.test(word) ? [word.slice(2)] : [];
-  return [word, word.slice(word.indexOf("=") + 1), ...inFlag, ...inRevision];
 }
 
 /**

@@ -11,6 +11,10 @@ const MAX_CONFIG_BYTES = 1024 * 1024;
  * The search blocks the process. The index of a hundred thousand files has about 10 MiB.
  */
 const MAX_INDEX_BYTES = 8 * 1024 * 1024;
+/** The mode of an entry that is a submodule (gitformat-index(5), "Index entry"). */
+const GITLINK = Buffer.from([0, 0, 0xe0, 0]);
+/** In versions 2 and 3 the entries begin at byte 12 and are padded to eight bytes; the mode is at byte 24 of an entry. */
+const MODE_OFFSET = (12 + 24) % 8;
 
 /**
  * Returns whether a command makes git run programs that the workspace's repository names, which can print any file.
@@ -40,22 +44,14 @@ function mayHaveSubmodules(gitDirectory: string): boolean {
   const indexes = names.filter((name) => /^(index|sharedindex\.[0-9a-f]+)$/.test(name));
   return indexes.some((name) => {
     const index = readRegularFile(posix.join(gitDirectory, name), MAX_INDEX_BYTES);
-    return index === "too large" || (index !== undefined && mayHoldGitlink(index));
+    if (index === "too large") return true;
+    if (index?.toString("latin1", 0, 4) !== "DIRC" || index.length < 8) return false;
+    // The entries are not parsed, so other fields with the bytes of the mode count too.
+    const isAligned = index.readUInt32BE(4) < 4;
+    for (let at = index.indexOf(GITLINK); at >= 0; at = index.indexOf(GITLINK, at + 1))
+      if (!isAligned || at % 8 === MODE_OFFSET) return true;
+    return false;
   });
-}
-
-/** The mode of an entry that is a submodule (gitformat-index(5), "Index entry"). */
-const GITLINK = Buffer.from([0, 0, 0xe0, 0]);
-/** In versions 2 and 3 the entries begin at byte 12 and are padded to eight bytes; the mode is at byte 24 of an entry. */
-const MODE_OFFSET = (12 + 24) % 8;
-
-/** Searches an index for the mode of a gitlink. Does not parse the entries, so other fields with the same bytes count too. */
-function mayHoldGitlink(index: Buffer): boolean {
-  if (index.toString("latin1", 0, 4) !== "DIRC" || index.length < 8) return false;
-  const isAligned = index.readUInt32BE(4) < 4;
-  for (let at = index.indexOf(GITLINK); at >= 0; at = index.indexOf(GITLINK, at + 1))
-    if (!isAligned || at % 8 === MODE_OFFSET) return true;
-  return false;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { ApprovalMode, type Task } from "@devtool/schema";
+import { ApprovalMode } from "@devtool/schema";
 import { approvalRulesFor } from "./approval-rules.ts";
 import type { CompiledRule } from "./compiled-rule.ts";
 import { describeRule } from "./describe-rule.ts";
@@ -56,17 +56,19 @@ export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
   const { workspace, shellConfinement, saved, analyze = createShellAnalyzer() } = options;
   const rules = sortRules(options.rules ?? []);
 
-  async function applyRules(subject: PolicySubject): Promise<Verdict> {
-    const sources = { rules, saved: (await saved?.current()) ?? [] };
-    if (subject.details?.case !== "executeDetails") return decideCall(subject, sources);
-    const confinement = typeof shellConfinement === "function" ? await shellConfinement() : shellConfinement;
-    const analysis = await analyze(subject.details.value.command);
-    return decideCommandLine(subject, analysis, { ...sources, confinement });
-  }
-
   async function decide(request: PolicyRequest, signal: AbortSignal): Promise<PolicyDecision> {
     const subject = policySubject(request, { mode: options.mode ?? ApprovalMode.DEFAULT, workspace });
-    const verdict = applyAnswers(await applyRules(subject), subject, request.task);
+    const sources = { rules, saved: (await saved?.current()) ?? [] };
+    let verdict: Verdict;
+    if (subject.details?.case === "executeDetails") {
+      const confinement = typeof shellConfinement === "function" ? await shellConfinement() : shellConfinement;
+      const analysis = await analyze(subject.details.value.command);
+      verdict = decideCommandLine(subject, analysis, { ...sources, confinement });
+    } else verdict = decideCall(subject, sources);
+    // An answer that the user gave in this task allows a call that would ask. None counts in plan mode.
+    const mayCount = verdict.decision === "ask" && verdict.answers === "count" && subject.mode !== ApprovalMode.PLAN;
+    const grant = mayCount && request.task ? findGrant(request.task, subject, verdict.rule) : undefined;
+    if (grant !== undefined) verdict = { decision: "allow", rule: grant, reason: "", answers: "count" };
     const { decision, rule, reason, answers } = verdict;
     const maySave = saved !== undefined && decision === "ask" && answers === "count";
     const approval = maySave ? await approvalRulesFor(request, workspace, analyze) : undefined;
@@ -84,13 +86,6 @@ export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
       throw new PolicyError("approval cannot be saved", "cannot-save", { remedy: "approve the call for this session" });
     },
   };
-}
-
-/** Allows a call that would ask if an answer that the user gave in this task covers it. No answer counts in plan mode. */
-function applyAnswers(verdict: Verdict, subject: PolicySubject, task: Task | undefined): Verdict {
-  const mayCount = verdict.decision === "ask" && verdict.answers === "count" && subject.mode !== ApprovalMode.PLAN;
-  const grant = mayCount && task ? findGrant(task, subject, verdict.rule) : undefined;
-  return grant === undefined ? verdict : { decision: "allow", rule: grant, reason: "", answers: "count" };
 }
 
 /** The rules that a call is compared with. */

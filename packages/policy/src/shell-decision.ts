@@ -78,8 +78,12 @@ function decideCommand(
   if (withheld?.answers === "do not count") return withheld;
   const approved = findSavedCommand(about, shell) ?? withheld;
   if (approved) return approved;
-  const readsOnly = confinement === "sandbox" && isReadOnly(subject, command);
-  return readsOnly ? { ...ASK, decision: "allow", rule: READS_ONLY } : ASK;
+  // A command that only reads needs no approval in a sandbox, except in plan mode and in the background.
+  if (confinement !== "sandbox" || subject.mode === ApprovalMode.PLAN || !isSafeCommand(command)) return ASK;
+  if (subject.call.inputParameters?.background === true) return ASK;
+  // A directory below can be a repository of its own, whose configuration is not guarded.
+  if (command.words[0] === "git" && !startsInWorkspace(subject)) return ASK;
+  return { ...ASK, decision: "allow", rule: READS_ONLY };
 }
 
 function ruleVerdict({ compiled: { rule, label, tier }, decision }: RuleVerdict): CommandVerdict {
@@ -111,14 +115,6 @@ function decideWithheld(
   const reason = `the command may show files that ${found.compiled.label} asks about or denies`;
   if (!found.ofCommands) return { ...ASK, reason };
   return { ...ruleVerdict({ compiled: found.compiled, decision: "ask" }), reason };
-}
-
-/** Returns whether a command can be allowed because it only reads. */
-function isReadOnly(subject: PolicySubject, command: SimpleCommand): boolean {
-  if (subject.mode === ApprovalMode.PLAN || !isSafeCommand(command)) return false;
-  if (subject.call.inputParameters?.background === true) return false;
-  // A directory below can be a repository of its own, whose configuration is not guarded.
-  return command.words[0] !== "git" || startsInWorkspace(subject);
 }
 
 /**

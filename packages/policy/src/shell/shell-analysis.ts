@@ -64,7 +64,14 @@ function refuse(source: string): Doubt | undefined {
 
 function analyze(source: string, readers: Readers, depth: number): ShellAnalysis {
   const [one, other] = [attempt(readers[0], source), attempt(readers[1], source)];
-  const doubts = [...findMisread(source), ...one.doubts, ...other.doubts];
+  const doubts: Doubt[] = [];
+  // Syntax that both readers are known to misread is in doubt. The text itself is searched, quoted or not, because no reading
+  // can be trusted to say whether such syntax counts.
+  if (source.includes("\\\n")) doubts.push({ kind: "continuation", text: "joins lines with a backslash" });
+  if (DESCRIPTOR_VARIABLE.test(source)) doubts.push({ kind: "assignment", text: "sets a variable to a descriptor" });
+  if (EVALUATION.test(source) && QUOTED_SUBSTITUTION.test(source))
+    doubts.push({ kind: "dynamic", text: "may run a substitution in quotes" });
+  doubts.push(...one.doubts, ...other.doubts);
   const isSame =
     sortedText(one.commands) === sortedText(other.commands) &&
     sortedText(one.redirections) === sortedText(other.redirections);
@@ -89,20 +96,6 @@ const EVALUATION = /\(\(|\[|\b(let|declare|typeset|local)\b|\s-v\b/;
 const QUOTED_SUBSTITUTION = /'[^']*(\$[({]|`)|\\[$`]/;
 /** `{name}` or `{name[index]}` in front of a redirection: bash opens a new descriptor and assigns its number to the variable. */
 const DESCRIPTOR_VARIABLE = /(^|[\s;&|()<>`])\{[A-Za-z_]\w*(\[[^\]]*\])?\}[<>&]/;
-
-/**
- * Returns doubts about syntax that both readers are known to misread.
- *
- * The text itself is searched, quoted or not, because no reading can be trusted to say whether such syntax counts.
- */
-function findMisread(source: string): Doubt[] {
-  const doubts: Doubt[] = [];
-  if (source.includes("\\\n")) doubts.push({ kind: "continuation", text: "joins lines with a backslash" });
-  if (DESCRIPTOR_VARIABLE.test(source)) doubts.push({ kind: "assignment", text: "sets a variable to a descriptor" });
-  if (EVALUATION.test(source) && QUOTED_SUBSTITUTION.test(source))
-    doubts.push({ kind: "dynamic", text: "may run a substitution in quotes" });
-  return doubts;
-}
 
 /** Adds the commands that the commands of a line may run, to any depth up to `MAX_DEPTH`. */
 function addPayloads(line: ShellAnalysis, readers: Readers, depth: number): ShellAnalysis {

@@ -1,4 +1,4 @@
-import type { Command, Redirect, SyntaxNode, Word } from "unbash";
+import type { Command, SyntaxNode, Word } from "unbash";
 import {
   type DoubtKind,
   type MutableReading,
@@ -84,7 +84,13 @@ function readNode(node: SyntaxNode, reading: MutableReading): void {
   if (node.type === "Script" && node.errors?.length) doubts.push({ kind: "syntax", text: "is not understood" });
   if (node.type === "Statement" && node.background) doubts.push({ kind: "background", text: "runs in the background" });
   if (node.type === "Command") readCommand(node, reading);
-  if (node.type === "Redirect") readRedirect(node, reading);
+  if (node.type !== "Redirect") return;
+  const { operator, descriptor } = node;
+  const word = node.target && shellWord(node.target);
+  if (word?.doubt) doubts.push(targetDoubt(operator, word.value));
+  const isPlain = word && !word.doubt && descriptor?.type !== "FileDescriptorVariable";
+  const text = isPlain ? redirectionText(operator, word.value) : `${operator} ${word?.value ?? ""}`;
+  if (text !== undefined) reading.redirections.push(text);
 }
 
 function readCommand({ name, args, pos }: Command, reading: MutableReading): void {
@@ -95,14 +101,6 @@ function readCommand({ name, args, pos }: Command, reading: MutableReading): voi
   reading.doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
   if (program?.doubt || program?.value === "")
     reading.doubts.push({ kind: "dynamic", text: `does not name its program at ${pos}` });
-}
-
-function readRedirect({ operator, descriptor, target }: Redirect, reading: MutableReading): void {
-  const word = target && shellWord(target);
-  if (word?.doubt) reading.doubts.push(targetDoubt(operator, word.value));
-  const isPlain = word && !word.doubt && descriptor?.type !== "FileDescriptorVariable";
-  const text = isPlain ? redirectionText(operator, word.value) : `${operator} ${word?.value ?? ""}`;
-  if (text !== undefined) reading.redirections.push(text);
 }
 
 function shellWord(word: Word): ShellWord {

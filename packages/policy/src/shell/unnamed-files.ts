@@ -1,3 +1,16 @@
+/** The commands of git that show only names, states and messages. */
+const NO_CONTENT: ReadonlySet<string> = new Set(
+  "branch tag remote rev-parse rev-list ls-files ls-tree describe shortlog merge-base".split(" "),
+);
+/** The commands of git whose flags say whether they show content. */
+const SHOWN_BY_FLAGS: ReadonlySet<string> = new Set(["log", "show", "diff"]);
+/** The flags that show content, or search it. */
+const CONTENT_FLAG = /^-(?!-)\w*[pucUGSLm]|^--(patch|unified|word-diff|raw|cc|check|ext-diff|textconv)/;
+/** The flags with which `git status` shows staged changes. */
+const VERBOSE_FLAG = /^-(?!-)\w*v|^--v/;
+/** The flags that replace the content by a summary. */
+const SUMMARY_FLAG = /^--(stat|shortstat|numstat|name-only|name-status|summary|no-patch)/;
+
 /**
  * Returns whether a program that only reads may show the content of files that its words do not name.
  *
@@ -15,30 +28,15 @@ export function showsUnnamedFiles([program = "", ...args]: readonly string[]): b
       return !args.includes("--files");
     case "diff":
       return true;
-    case "git":
-      return gitShowsContent(args.filter((word) => word !== "--no-pager"));
+    case "git": {
+      const [command = "", ...flags] = args.filter((word) => word !== "--no-pager");
+      if (command === "status") return flags.some((word) => VERBOSE_FLAG.test(word));
+      if (NO_CONTENT.has(command)) return false;
+      if (!SHOWN_BY_FLAGS.has(command)) return true;
+      if (flags.some((word) => CONTENT_FLAG.test(word))) return true;
+      return command !== "log" && !flags.some((word) => SUMMARY_FLAG.test(word));
+    }
     default:
       return false;
   }
-}
-
-/** The commands of git that show only names, states and messages. */
-const NO_CONTENT: ReadonlySet<string> = new Set(
-  "branch tag remote rev-parse rev-list ls-files ls-tree describe shortlog merge-base".split(" "),
-);
-/** The commands of git whose flags say whether they show content. */
-const SHOWN_BY_FLAGS: ReadonlySet<string> = new Set(["log", "show", "diff"]);
-/** The flags that show content, or search it. */
-const CONTENT_FLAG = /^-(?!-)\w*[pucUGSLm]|^--(patch|unified|word-diff|raw|cc|check|ext-diff|textconv)/;
-/** The flags with which `git status` shows staged changes. */
-const VERBOSE_FLAG = /^-(?!-)\w*v|^--v/;
-/** The flags that replace the content by a summary. */
-const SUMMARY_FLAG = /^--(stat|shortstat|numstat|name-only|name-status|summary|no-patch)/;
-
-function gitShowsContent([command = "", ...args]: readonly string[]): boolean {
-  if (command === "status") return args.some((word) => VERBOSE_FLAG.test(word));
-  if (NO_CONTENT.has(command)) return false;
-  if (!SHOWN_BY_FLAGS.has(command)) return true;
-  if (args.some((word) => CONTENT_FLAG.test(word))) return true;
-  return command !== "log" && !args.some((word) => SUMMARY_FLAG.test(word));
 }
