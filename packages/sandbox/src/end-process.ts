@@ -19,7 +19,14 @@ export async function endProcess(
 ): Promise<void> {
   const { pid } = child;
   if (pid === undefined) return;
-  await (supervised ? endSupervised(pid, inner) : endGroup(pid, ended));
+  if (supervised) await endSupervised(pid, inner);
+  else if (sendSignal(-pid, "SIGTERM")) {
+    await within(KILL_AFTER_MS, async (signal) => {
+      await ended;
+      while (sendSignal(-pid, 0)) await delay(LOOK_MS, undefined, { signal });
+    });
+    sendSignal(-pid, "SIGKILL");
+  }
   await ended;
   output.destroy();
 }
@@ -30,15 +37,6 @@ export async function innerGone({ inner }: Pick<SpawnedCommand, "inner">): Promi
     const root = await inner;
     if (root !== undefined) await gone(root, signal);
   });
-}
-
-async function endGroup(pid: number, ended: Promise<unknown>): Promise<void> {
-  if (!sendSignal(-pid, "SIGTERM")) return;
-  await within(KILL_AFTER_MS, async (signal) => {
-    await ended;
-    while (sendSignal(-pid, 0)) await delay(LOOK_MS, undefined, { signal });
-  });
-  sendSignal(-pid, "SIGKILL");
 }
 
 /** Ends the processes below a supervisor. The kernel ends all of them with the inner process, which ignores SIGTERM itself. */

@@ -31,17 +31,16 @@ export function configuredPaths(workspace: string): ConfiguredPaths {
     return { roots, files: named.flatMap(includedFiles) };
   });
   const ofUser = { roots: trees.flatMap(({ roots }) => roots), files: OF_USER.flatMap(includedFiles) };
-  const hooks = [...own, ofUser].flatMap(({ roots, files }) => files.flatMap((file) => hooksIn(file, roots)));
+  const settings = [...own, ofUser].flatMap(({ roots, files }) =>
+    files.flatMap((file) => readGitSettings(file).map((setting) => ({ ...setting, file, roots }))),
+  );
+  const hooks = settings.flatMap(({ key, value, file, roots }) => {
+    if (key !== "core.hookspath" || !value) return [];
+    return roots.map((root) => resolve(root, expandHome(value, file)));
+  });
   const files = [...own, ofUser].flatMap((one) => one.files);
   return {
     hooks: hooks.filter((path) => isInTree(path, workspace)),
     files: files.filter((path) => isInTree(path, workspace)),
   };
-}
-
-function hooksIn(file: string, roots: readonly string[]): string[] {
-  return readGitSettings(file).flatMap(({ key, value }) => {
-    if (key !== "core.hookspath" || !value) return [];
-    return roots.map((root) => resolve(root, expandHome(value, file)));
-  });
 }

@@ -55,7 +55,13 @@ async function gitlinksIn(
   { gitDirectory: repository, commonDirectory }: WorkTree,
 ): Promise<string[]> {
   const shown = relativePath(workspace, repository);
-  const indexes = namesIn(repository, shown).filter((name) => /^(index|sharedindex\.[0-9a-f]+)$/.test(name));
+  let names: string[];
+  try {
+    names = readdirSync(repository).toSorted();
+  } catch {
+    throw cannotConfine(shown, "cannot be read");
+  }
+  const indexes = names.filter((name) => /^(index|sharedindex\.[0-9a-f]+)$/.test(name));
   if (indexes.length === 0) return [];
   const settings = readGitSettings(`${commonDirectory}/config`);
   const isSha256 = settings.some(({ key, value }) => key === "extensions.objectformat" && value === "sha256");
@@ -66,7 +72,10 @@ async function gitlinksIn(
   }
   // An entry without a name replaces one of the shared index, and which one is only in the bitmaps of an extension.
   if (paths.has("")) throw cannotConfine(`${shown}/index`, "is split", "run git update-index --no-split-index");
-  return [...paths].filter(isPathInTree);
+  const unreadable = [...paths].find((path) => path.includes("\ufffd"));
+  if (unreadable !== undefined) throw cannotConfine(unreadable, "is a repository whose name is not UTF-8", "rename it");
+  // Git refuses names that lead out of the work tree, so these are never mounts.
+  return [...paths].filter((path) => path.split("/").every((name) => name !== "" && name !== "." && name !== ".."));
 }
 
 /** Reads the gitlinks in one index file, given by its real path; `shown` names it in errors. */
@@ -89,20 +98,6 @@ async function readGitlinks(path: string, shown: string, hashBytes: number): Pro
     throw cannotConfine(shown, "cannot be read");
   }
   return parser.gitlinks;
-}
-
-/** Returns whether git would look at the path of a gitlink. It refuses names that lead out of the work tree: these are never mounts. */
-function isPathInTree(path: string): boolean {
-  if (path.includes("\ufffd")) throw cannotConfine(path, "is a repository whose name is not UTF-8", "rename it");
-  return path.split("/").every((name) => name !== "" && name !== "." && name !== "..");
-}
-
-function namesIn(directory: string, shown: string): string[] {
-  try {
-    return readdirSync(directory).toSorted();
-  } catch {
-    throw cannotConfine(shown, "cannot be read");
-  }
 }
 
 /** Returns a path relative to the workspace where it is in it, and otherwise as it is. */

@@ -93,7 +93,12 @@ function usedElsewhere(paths: readonly string[]): ReadonlySet<string> {
   const namespaces = new Set<string>();
   const used = new Set<string>();
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    const args = commandLineOf(pid);
+    let args = "";
+    try {
+      args = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+    } catch {
+      // The process has ended.
+    }
     for (const path of paths) if (/(--tmpfs|--ro-bind)$/.test(args.split(`\0${path}\0`, 1)[0] ?? "")) used.add(path);
     const namespace = namespaceOf(pid);
     if (namespace === undefined || namespace === own || namespaces.has(namespace)) continue;
@@ -103,14 +108,6 @@ function usedElsewhere(paths: readonly string[]): ReadonlySet<string> {
     if (mounts.length > 0) namespaces.add(namespace);
   }
   return used;
-}
-
-function commandLineOf(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
-  } catch {
-    return "";
-  }
 }
 
 function namespaceOf(pid: string): string | undefined {

@@ -25,8 +25,14 @@ const TOOL =
 
 /** Lists bwrap's arguments for the files of the system that every command needs, read-only. */
 export function systemMounts(): string[] {
-  const etc = namesIn("/etc").filter((name) => ETC.test(name));
-  return [...SYSTEM, ...etc.map((name) => `/etc/${name}`)].flatMap(mountOf);
+  let names: string[] = [];
+  try {
+    names = readdirSync("/etc");
+  } catch {
+    // The system has none that can be read.
+  }
+  const etc = names.filter((name) => ETC.test(name)).map((name) => `/etc/${name}`);
+  return [...SYSTEM, ...etc].flatMap(mountOf);
 }
 
 /** Lists bwrap's arguments for what a program with a network needs in addition: certificates and name resolution. */
@@ -77,12 +83,4 @@ function mountOf(path: string): string[] {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (!stats) return [];
   return stats.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
-}
-
-function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return [];
-  }
 }

@@ -35,7 +35,11 @@ export interface Confinement {
 export function workspaceMounts(access: SandboxAccess, confinement: Confinement): string[] {
   const { tools, guarded, hidden, missing, redirects } = confinement;
   const { workspace, readable, writable, workspaceAccess = "write" } = access;
-  assertProtectable(workspace);
+  if (statsOf(join(workspace, ".git"))?.isSymbolicLink()) {
+    const problem = `workspace ${JSON.stringify(workspace)} cannot be confined: its .git is a symbolic link`;
+    const remedy = 'put the repository there, or choose sandbox "none"';
+    throw new SandboxError(problem, "cannot-confine", { remedy });
+  }
   const views = new Map<string, View>();
   // A command has turned a path that is no longer its own real path into a link.
   for (const path of [...tools, ...readable.filter((path) => realPath(path) === path)]) {
@@ -98,15 +102,6 @@ function directoriesBetween(views: ReadonlyMap<string, View>): string[] {
     if (views.get(above) === "write") for (const directory of between) found.add(directory);
   }
   return [...found].filter(isDirectory);
-}
-
-function assertProtectable(workspace: string): void {
-  if (!statsOf(join(workspace, ".git"))?.isSymbolicLink()) return;
-  throw new SandboxError(
-    `workspace ${JSON.stringify(workspace)} cannot be confined: its .git is a symbolic link`,
-    "cannot-confine",
-    { remedy: 'put the repository there, or choose sandbox "none"' },
-  );
 }
 
 /** Lists what stays read-only in a git directory that may be written, hooks also where there are none: a command could make them. */
