@@ -56,11 +56,22 @@ async function elicitForm(
     const answer = await hooks.ask(formQuestion(server, params.message, schema, problem));
     if (answer.optionId === OPTION_CANCEL) return { action: "decline" };
     const content = readContent(answer, schema);
-    if (content) {
-      const { valid, errorMessage } = validate(content);
-      if (valid) return { action: "accept", content: formValues(content) };
+    if (!content) {
+      problem = "the answer is not a JSON object";
+      continue;
+    }
+    const { valid, errorMessage } = validate(content);
+    if (!valid) {
       problem = errorMessage;
-    } else problem = "the answer is not a JSON object";
+      continue;
+    }
+    // The content is valid, so nothing is lost in the type of the SDK.
+    const values: FormValues = {};
+    for (const [name, value] of Object.entries(content)) {
+      if (Array.isArray(value)) values[name] = value.map(String);
+      else if (typeof value !== "object") values[name] = value;
+    }
+    return { action: "accept", content: values };
   }
   return { action: "cancel" };
 }
@@ -161,13 +172,3 @@ function readContent({ optionId, text }: Answer, schema: JsonObject): JsonObject
 
 /** The values that MCP allows in a form. */
 type FormValues = Record<string, string | number | boolean | string[]>;
-
-/** Returns the content in the type of the SDK. It has been validated before, so nothing is lost. */
-function formValues(content: JsonObject): FormValues {
-  const values: FormValues = {};
-  for (const [name, value] of Object.entries(content)) {
-    if (Array.isArray(value)) values[name] = value.map(String);
-    else if (typeof value !== "object") values[name] = value;
-  }
-  return values;
-}

@@ -69,8 +69,13 @@ function describeTransport({ transport }: Pick<McpServer, "transport">): string 
       return `${words.join(" ")}${workingDirectory === "" ? "" : ` in ${workingDirectory}`}`;
     }
     case "http":
-    case "sse":
-      return redactAddress(transport.value.url);
+    case "sse": {
+      const address = URL.parse(transport.value.url);
+      if (!address) return transport.value.url;
+      // User and query are left out, and the segments hidden that look like a token.
+      const path = address.pathname.split("/").map((segment) => (TOKEN.test(segment) ? "[…]" : segment));
+      return `${address.origin}${path.join("/")}`;
+    }
     case undefined:
       return "";
     default:
@@ -84,12 +89,4 @@ function redactWord(word: string, before: string): string {
   if (SECRET_NAME.test(assigned)) return `${assigned}=[…]`;
   if (TOKEN.test(word) || (/^--?\w/.test(before) && !before.includes("=") && SECRET_NAME.test(before))) return "[…]";
   return word.replace(/:\/\/[^/@]*@/, "://[…]@").replace(/([?&][^=&]*)=[^&]*/g, "$1=[…]");
-}
-
-/** Returns an address without user and query, and with the segments hidden that look like a token. */
-function redactAddress(url: string): string {
-  const address = URL.parse(url);
-  if (!address) return url;
-  const path = address.pathname.split("/").map((segment) => (TOKEN.test(segment) ? "[…]" : segment));
-  return `${address.origin}${path.join("/")}`;
 }
