@@ -47,8 +47,16 @@ export class MessagesReader implements AnswerReader<Anthropic.RawMessageStreamEv
       case "message_start":
         this.#startUsage = event.message.usage;
         return;
-      case "content_block_start":
-        return yield* this.#begin(event);
+      case "content_block_start": {
+        const { index, content_block: block } = event;
+        if (block.type === "text") return yield* this.#readText(block.text);
+        if (block.type === "thinking")
+          this.#open.set(index, { case: "thinking", text: block.thinking, signature: block.signature });
+        if (block.type === "redacted_thinking") this.#thoughts.push({ type: block.type, data: block.data });
+        if (block.type === "tool_use")
+          this.#open.set(index, { case: "call", id: block.id, name: block.name, text: "" });
+        return;
+      }
       case "content_block_delta":
         return yield* this.#readDelta(event);
       case "content_block_stop":
@@ -85,15 +93,6 @@ export class MessagesReader implements AnswerReader<Anthropic.RawMessageStreamEv
       yield { case: "usage", value };
     }
     yield* calls;
-  }
-
-  *#begin({ index, content_block: block }: Anthropic.RawContentBlockStartEvent): Iterable<ModelEvent> {
-    if (block.type === "text") return yield* this.#readText(block.text);
-    if (block.type === "thinking") {
-      this.#open.set(index, { case: "thinking", text: block.thinking, signature: block.signature });
-    }
-    if (block.type === "redacted_thinking") this.#thoughts.push({ type: block.type, data: block.data });
-    if (block.type === "tool_use") this.#open.set(index, { case: "call", id: block.id, name: block.name, text: "" });
   }
 
   *#readText(text: string): Iterable<ModelEvent> {

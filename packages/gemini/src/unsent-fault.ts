@@ -11,19 +11,18 @@ const SECRET_LIKE = /(?:[\w+=-]+\.)*[\w+=-]{32,}(?:\.[\w+=-]+)*/g;
 
 /** Returns the fault for a request that the SDK could not send, mostly because it could not get credentials. */
 export function unsentFault(cause: unknown): ModelFault {
-  const reason = publicReason(cause);
+  // A credentials file or a token endpoint may have put secrets into the message, and that of a JSON parser quotes the text that
+  // it could not parse, here a file with a private key.
+  let reason = "";
+  if (cause instanceof SyntaxError) {
+    reason = "the credentials are not valid JSON";
+  } else if (cause instanceof Error) {
+    const [line = ""] = cause.message.split("\n", 1);
+    reason = line.slice(0, MAX_SEARCHED_CHARS).replaceAll(SECRET_LIKE, "…").slice(0, MAX_SHOWN_CHARS);
+  }
   const problem = `the request to the model could not be made${reason === "" ? "" : ` (${reason})`}`;
   return new ModelFault(problem, Code.FailedPrecondition, {
     remedy: "the operator must check the credentials",
     cause,
   });
-}
-
-/** Returns the reason in one line, without what a credentials file or a token endpoint may have put into it. */
-function publicReason(cause: unknown): string {
-  if (!(cause instanceof Error)) return "";
-  // The message of a JSON parser quotes the text that it could not parse, here a file with a private key.
-  if (cause instanceof SyntaxError) return "the credentials are not valid JSON";
-  const [line = ""] = cause.message.split("\n", 1);
-  return line.slice(0, MAX_SEARCHED_CHARS).replaceAll(SECRET_LIKE, "…").slice(0, MAX_SHOWN_CHARS);
 }
