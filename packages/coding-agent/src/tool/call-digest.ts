@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { create, toJson } from "@bufbuild/protobuf";
 import { ConfirmationRequestSchema, type ToolCall } from "@devtool/schema";
 import { canonicalJson, defined } from "@devtool/schema/json";
 import type { ToolInvocation } from "./tool.ts";
@@ -11,11 +11,16 @@ import type { ToolInvocation } from "./tool.ts";
  * For the tool of an MCP server, it covers the tool's definition and the address of the server.
  */
 export function callDigest({ toolName }: ToolCall, invocation: ToolInvocation): Uint8Array {
-  const { args, changes, confinement, facts } = invocation;
+  const { args, changes, confinement, confirmation, edit, facts } = invocation;
+  // A file has its path in the workspace, so that an approval outlives a move of the workspace.
+  const details =
+    confirmation?.case === "fileEditDetails" && edit
+      ? { case: confirmation.case, value: { ...confirmation.value, filePath: edit.path } }
+      : confirmation;
   const effect = defined({
     tool: toolName,
     args,
-    details: confirmationJson(invocation),
+    details: details ? toJson(ConfirmationRequestSchema, create(ConfirmationRequestSchema, { details })) : {},
     changes: changes && [...changes],
     confinement,
     definition:
@@ -27,14 +32,4 @@ export function callDigest({ toolName }: ToolCall, invocation: ToolInvocation): 
       }),
   });
   return hash("sha256", canonicalJson(effect), "buffer");
-}
-
-/** The confirmation as JSON. A file has its path in the workspace, so that an approval outlives a move of the workspace. */
-function confirmationJson({ confirmation, edit }: ToolInvocation): JsonValue {
-  if (!confirmation) return {};
-  const details =
-    confirmation.case === "fileEditDetails" && edit
-      ? { case: confirmation.case, value: { ...confirmation.value, filePath: edit.path } }
-      : confirmation;
-  return toJson(ConfirmationRequestSchema, create(ConfirmationRequestSchema, { details }));
 }

@@ -50,8 +50,10 @@ export class IgnoreWalk {
    */
   async *directories(signal: AbortSignal): AsyncIterable<WalkedDirectory> {
     const { workspace, path, ignored, excluded } = this.#options;
-    if (isFile(workspace, path)) {
-      yield { path: posix.dirname(path), files: [path] };
+    const parent = posix.dirname(path);
+    const siblings = path === "" ? [] : workspace.filesIn(parent === "." ? "" : parent);
+    if (siblings.some(({ name }) => name === posix.basename(path))) {
+      yield { path: parent, files: [path] };
       return;
     }
     if (!workspace.readDirectory(path)) {
@@ -77,11 +79,4 @@ export class IgnoreWalk {
       yield { path: directory, files };
     }
   }
-}
-
-function isFile(workspace: Workspace, path: string): boolean {
-  if (path === "") return false;
-  const directory = posix.dirname(path);
-  const files = workspace.filesIn(directory === "." ? "" : directory);
-  return files.some(({ name }) => name === posix.basename(path));
 }

@@ -48,28 +48,21 @@ export class ModelFault extends DevtoolError {
    * Any other error that is not a `DevtoolError` means that the connection broke.
    */
   static override from(reason: unknown): ModelFault {
+    let errorCode: string | undefined;
     for (let error = reason; error instanceof Error; error = error.cause) {
       if (error instanceof ModelFault) return error;
+      if ("code" in error && typeof error.code === "string") errorCode ??= error.code;
     }
     if (reason instanceof DevtoolError) {
       const { problem, code, remedy } = reason;
       return new ModelFault(problem, code, { remedy, cause: reason });
     }
-    // The message of such an error may quote what came over the wire, so only its system code is shown.
-    const errorCode = findErrorCode(reason);
-    const problem = `the connection to the model broke${errorCode === "" ? "" : ` (${errorCode})`}`;
+    // The message of such an error may quote what came over the wire, so only its system code is shown, such as `ECONNREFUSED`.
+    const problem = `the connection to the model broke${errorCode ? ` (${errorCode})` : ""}`;
     return new ModelFault(problem, Code.Unavailable, {
       remedy: "send the message again",
       retriable: true,
       cause: reason,
     });
   }
-}
-
-/** Returns the first code, such as `ECONNREFUSED`, in a chain of causes; empty when there is none. */
-function findErrorCode(reason: unknown): string {
-  for (let error = reason; error instanceof Error; error = error.cause) {
-    if ("code" in error && typeof error.code === "string") return error.code;
-  }
-  return "";
 }

@@ -17,7 +17,14 @@ export function readCommandFile(path: string, content: Buffer): CommandFile {
     throw invalidFile(path, `has ${content.length} bytes: limit is ${MAX_COMMAND_FILE_BYTES}`);
   }
   const text = content.toString("utf8").replace(/^\uFEFF/, "");
-  const json = path.endsWith(".toml") ? parseTomlFile(path, text) : parseMarkdownFile(path, text);
+  let json: JsonObject;
+  if (path.endsWith(".toml")) {
+    try {
+      json = plainJson(parseToml(text));
+    } catch (reason) {
+      throw invalidFile(path, `is not valid TOML: ${firstLine(reason)}`, { cause: reason });
+    }
+  } else json = parseMarkdownFile(path, text);
   let file: CommandFile;
   try {
     file = fromJson(CommandFileSchema, json);
@@ -31,14 +38,6 @@ export function readCommandFile(path: string, content: Buffer): CommandFile {
   }
   if (file.prompt.trim() === "") throw invalidFile(path, "has no prompt", { remedy: "say what the model is told" });
   return file;
-}
-
-function parseTomlFile(path: string, text: string): JsonObject {
-  try {
-    return plainJson(parseToml(text));
-  } catch (reason) {
-    throw invalidFile(path, `is not valid TOML: ${firstLine(reason)}`, { cause: reason });
-  }
 }
 
 /** Parses Markdown: the text is the prompt, and `key: value` lines between two `---` lines before it are the other fields. */

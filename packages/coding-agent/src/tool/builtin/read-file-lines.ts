@@ -90,7 +90,12 @@ class LineCollector {
   /** Returns the lines of the range. `counted` says whether all lines of the file were counted. */
   format(counted: "all" | "some"): string {
     const { offset, limit } = this.#range;
-    const text = shortenLines(Buffer.concat(this.#pieces).toString("utf8"));
+    const lines = Buffer.concat(this.#pieces).toString("utf8").split("\n");
+    const shortened = lines.map((line) => {
+      const surplus = line.length - MAX_LINE_LENGTH;
+      return surplus <= 0 ? line : `${line.slice(0, MAX_LINE_LENGTH)}[… ${surplus} more characters in this line]`;
+    });
+    const text = shortened.join("\n");
     const total = this.#line + 1;
     if (offset === 0 && total <= limit && this.#cutAt === undefined) return text;
     const shown = text.endsWith("\n") && total > offset + limit ? text.slice(0, -1) : text;
@@ -100,13 +105,4 @@ class LineCollector {
       this.#cutAt === undefined ? "" : `, cut after ${this.#bytes} bytes: read on with offset ${this.#cutAt}`;
     return `[lines ${offset + 1} to ${Math.max(last, offset)} of ${of}${rest}]\n${shown}`;
   }
-}
-
-function shortenLines(text: string): string {
-  if (text.length <= MAX_LINE_LENGTH) return text;
-  const lines = text.split("\n").map((line) => {
-    const rest = line.length - MAX_LINE_LENGTH;
-    return rest <= 0 ? line : `${line.slice(0, MAX_LINE_LENGTH)}[… ${rest} more characters in this line]`;
-  });
-  return lines.join("\n");
 }

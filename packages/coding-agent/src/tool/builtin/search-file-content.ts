@@ -107,7 +107,13 @@ async function searchLines(options: ContentSearch, signal: AbortSignal): Promise
   const found: string[] = [];
   for await (const { files } of walk.directories(signal)) {
     for (const file of filter.keep(files.filter(includes))) {
-      const text = readTextIfPossible(workspace, file) ?? "";
+      let text = "";
+      try {
+        const content = workspace.readFile(file);
+        if (content && isUtf8(content) && !content.includes(0)) text = content.toString("utf8");
+      } catch {
+        // A file that is too large or unreadable counts as empty, as a binary file does.
+      }
       for (const [index, line] of text.split("\n").entries()) {
         await pace.rest();
         const isMatch = expression.test(line.slice(0, MAX_SEARCHED_CHARS));
@@ -117,14 +123,4 @@ async function searchLines(options: ContentSearch, signal: AbortSignal): Promise
     }
   }
   return found;
-}
-
-/** Reads a text file. Returns undefined for a file that is binary, too large or unreadable; a search skips it. */
-function readTextIfPossible(workspace: Workspace, path: string): string | undefined {
-  try {
-    const content = workspace.readFile(path);
-    return content && isUtf8(content) && !content.includes(0) ? content.toString("utf8") : undefined;
-  } catch {
-    return undefined;
-  }
 }
