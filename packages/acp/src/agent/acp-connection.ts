@@ -5,7 +5,6 @@ import type {
   ClientConnection,
   ClientContext,
   InitializeResponse,
-  RequestError,
 } from "@agentclientprotocol/sdk";
 import { objectOrEmpty } from "@devtool/schema/json";
 import { abortable, Code, DevtoolError, VERSION } from "@devtool/server/agent";
@@ -114,7 +113,11 @@ export class AcpConnection implements AsyncDisposable {
       // The connection closes before the way in which the process ended is known.
       if (this.#connection.signal.aborted) await this.#pipe.ended.then((how) => this.#end(how));
       this.#ended.signal.throwIfAborted();
-      throw this.#translate(method, reason);
+      if (!(reason instanceof Error && "code" in reason && typeof reason.code === "number"))
+        throw DevtoolError.from(reason);
+      const said = reason.message.slice(0, MAX_ERROR_LENGTH);
+      const text = `agent ${JSON.stringify(this.#options.name)} answered ${method} with error ${reason.code}: ${said}`;
+      throw new DevtoolError(text, CODES.get(reason.code) ?? Code.Unknown, { cause: reason });
     }
   }
 
@@ -182,14 +185,6 @@ export class AcpConnection implements AsyncDisposable {
   #unavailable(why: string): DevtoolError {
     return new DevtoolError(`agent ${JSON.stringify(this.#options.name)}: ${why}`, Code.Unavailable);
   }
-
-  #translate(method: string, reason: unknown): DevtoolError {
-    const { name } = this.#options;
-    if (!isRequestError(reason)) return DevtoolError.from(reason);
-    const said = reason.message.slice(0, MAX_ERROR_LENGTH);
-    const text = `agent ${JSON.stringify(name)} answered ${method} with error ${reason.code}: ${said}`;
-    return new DevtoolError(text, CODES.get(reason.code) ?? Code.Unknown, { cause: reason });
-  }
 }
 
 /** The codes of JSON-RPC and ACP with a counterpart among ours. */
@@ -200,7 +195,3 @@ const CODES: ReadonlyMap<number, Code> = new Map([
   [-32602, Code.InvalidArgument],
   [-32800, Code.Canceled],
 ]);
-
-function isRequestError(reason: unknown): reason is RequestError {
-  return reason instanceof Error && "code" in reason && typeof reason.code === "number";
-}

@@ -185,18 +185,16 @@ export class AcpHost implements OpenAgent, SessionPool {
       limits: this.limits,
       workspacePath,
       onNotice: (text: string) => this.notify(text),
-      onCommands: (update: JsonObject) => this.#keepCommands(place, update),
+      onCommands: (update: JsonObject) => {
+        const key = placeKey(place);
+        this.#commands.delete(key);
+        this.#commands.set(key, commandTree(update));
+        const [oldest] = this.#commands.keys();
+        if (this.#commands.size > MAX_WORKSPACES && oldest !== undefined) this.#commands.delete(oldest);
+      },
       writing: this.#writing,
       nowMs: () => this.#services.now().getTime(),
     };
-  }
-
-  #keepCommands(place: CommandPlace, update: JsonObject): void {
-    const key = placeKey(place);
-    this.#commands.delete(key);
-    this.#commands.set(key, commandTree(update));
-    const [oldest] = this.#commands.keys();
-    if (this.#commands.size > MAX_WORKSPACES && oldest !== undefined) this.#commands.delete(oldest);
   }
 
   /** Lists the commands of a workspace. The first time it starts the agent for that, since only a session lists them. */

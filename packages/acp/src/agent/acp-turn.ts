@@ -74,8 +74,15 @@ export class AcpTurn {
     const { session } = this.#options;
     const queue = session.prompt(blocks);
     for (;;) {
-      // Whether a call that is held back asks shows the next item; it is not held for longer than this.
-      yield* this.#release(this.#held === undefined ? undefined : await queue.peek(HOLD_MS, signal));
+      const held = this.#held;
+      if (held !== undefined) {
+        // Whether a call that is held back asks shows the next item; it is not held for longer than this.
+        const next = await queue.peek(HOLD_MS, signal);
+        this.#held = undefined;
+        const call = next?.case === "permission" ? objectOrEmpty(next.value.params.toolCall) : {};
+        const asks = call.toolCallId !== undefined && this.#book.merge(call, true) === held;
+        if (!asks) yield* calls(this.#book.executing(held));
+      }
       const item = await queue.take(signal);
       if (item.case === "stopped") {
         yield* this.#updates.flush();
@@ -98,16 +105,6 @@ export class AcpTurn {
       const item = await queue.take(signal);
       if (item.case === "performed") yield* this.#permissions.performed(item.value);
     }
-  }
-
-  /** Says that the held call runs, unless it is about to ask. */
-  *#release(next: SessionItem | undefined): Generator<AgentEvent> {
-    const held = this.#held;
-    if (held === undefined) return;
-    this.#held = undefined;
-    const call = next?.case === "permission" ? objectOrEmpty(next.value.params.toolCall) : {};
-    if (call.toolCallId !== undefined && this.#book.merge(call, true) === held) return;
-    yield* calls(this.#book.executing(held));
   }
 
   async *#handle(

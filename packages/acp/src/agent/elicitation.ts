@@ -55,7 +55,11 @@ export function elicitationResponse(
   const defaults = Object.fromEntries(
     fields.flatMap(([name, { default: value }]) => (value === undefined ? [] : [[name, value]])),
   );
-  const text = answerText(task, toolCallId);
+  const message = task.history.findLast((one) =>
+    confirmationsOf(one).some((answer) => answer.toolCallId === toolCallId),
+  );
+  const texts = (message?.parts ?? []).map(({ content }) => (content.case === "text" ? content.value : ""));
+  const text = texts.join("\n").trim();
   const value = parseJsonOrUndefined(text);
   const [only, ...others] = fields;
   const given: JsonObject = isObject(value) ? value : {};
@@ -93,13 +97,4 @@ function fieldsOf({ requestedSchema }: JsonObject): (readonly [string, JsonObjec
   return Object.entries(objectOrEmpty(objectOrEmpty(requestedSchema).properties)).flatMap(([name, schema]) =>
     isObject(schema) ? [[name, schema] as const] : [],
   );
-}
-
-/** The text that the user sent with an answer. */
-function answerText({ history }: Task, toolCallId: string): string {
-  const message = history.findLast((one) => confirmationsOf(one).some((answer) => answer.toolCallId === toolCallId));
-  return (message?.parts ?? [])
-    .map(({ content }) => (content.case === "text" ? content.value : ""))
-    .join("\n")
-    .trim();
 }

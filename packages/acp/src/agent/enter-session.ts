@@ -41,12 +41,19 @@ export async function enterSession(
   options: EnterOptions,
   signal: AbortSignal,
 ): Promise<EnteredSession> {
-  const { authMethod } = options.agent;
+  const { name, authMethod } = options.agent;
   try {
     return await enterOnce(connection, options, signal);
   } catch (reason) {
     if (!(reason instanceof DevtoolError) || reason.code !== Code.Unauthenticated) throw reason;
-    if (authMethod === undefined) throw loginRequired(connection, options.agent, reason);
+    if (authMethod === undefined) {
+      const methods = (connection.initialized.authMethods ?? []).map((method) => `${method.name} (${method.id})`);
+      const offered = methods.length > 0 ? `; it offers ${methods.join(", ")}` : "";
+      throw new DevtoolError(`agent ${quoted(name)} requires a login${offered}`, Code.Unauthenticated, {
+        cause: reason,
+        remedy: "log in with the agent's own command, then send the message again",
+      });
+    }
     await connection.request("authenticate", signal, (agent) =>
       agent.request("authenticate", { methodId: authMethod }),
     );
@@ -123,13 +130,4 @@ export function isConfigOption(option: unknown): option is SessionConfigOption {
 /** Whether a choice of an option is a value or a group of values. */
 function isChoice(choice: unknown): boolean {
   return isObject(choice) && ("value" in choice || (Array.isArray(choice.options) && choice.options.every(isObject)));
-}
-
-function loginRequired(connection: AcpConnection, { name }: AcpAgentOptions, cause: DevtoolError): DevtoolError {
-  const methods = (connection.initialized.authMethods ?? []).map((method) => `${method.name} (${method.id})`);
-  const offered = methods.length > 0 ? `; it offers ${methods.join(", ")}` : "";
-  return new DevtoolError(`agent ${quoted(name)} requires a login${offered}`, Code.Unauthenticated, {
-    cause,
-    remedy: "log in with the agent's own command, then send the message again",
-  });
 }

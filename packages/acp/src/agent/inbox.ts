@@ -88,7 +88,12 @@ export class Inbox implements ClientGate {
   }
 
   register(app: ClientApp): void {
-    app.onNotification("session/update", objectOrEmpty, ({ params }) => this.#takeUpdate(objectOrEmpty(params.update)));
+    app.onNotification("session/update", objectOrEmpty, ({ params }) => {
+      const update = objectOrEmpty(params.update);
+      if (update.sessionUpdate === "available_commands_update") this.#onCommands(update);
+      // Outside of a turn it is the replay of `session/load`, or a late word about an earlier turn.
+      this.put({ case: "update", value: update });
+    });
     app.onRequest("session/request_permission", async ({ params, signal }) => ({
       outcome: await this.#ask<RequestPermissionOutcome>(signal, { outcome: "cancelled" }, (answer) => ({
         case: "permission",
@@ -125,12 +130,6 @@ export class Inbox implements ClientGate {
     } finally {
       queue.put({ case: "performed", value: { params, error } });
     }
-  }
-
-  #takeUpdate(update: JsonObject): void {
-    if (update.sessionUpdate === "available_commands_update") this.#onCommands(update);
-    // Outside of a turn it is the replay of `session/load`, or a late word about an earlier turn.
-    this.put({ case: "update", value: update });
   }
 
   /** Puts a question into the queue and waits for its answer. Outside of a turn, and beyond the maximum, it is cancelled at once. */

@@ -89,7 +89,13 @@ export class Terminals implements AsyncDisposable {
 
   async #create(request: CreateTerminalRequest, signal: AbortSignal): Promise<string> {
     const { workspacePath, gate } = this.#options;
-    assertRunnable(request);
+    const { command, args = [], env = [] } = request;
+    const unusable = [command, ...args, ...env.map(({ value }) => value)].find((word) => word.includes("\0"));
+    if (command === "" || unusable !== undefined)
+      throw new DevtoolError(`command ${quoted(unusable ?? command)} cannot be run`, Code.InvalidArgument);
+    // Any other name would be shown, and read by a policy, as other words of the command line.
+    const wrong = env.find(({ name }) => !/^[A-Za-z_]\w*$/.test(name));
+    if (wrong) throw new DevtoolError(`variable ${quoted(wrong.name)} has no valid name`, Code.InvalidArgument);
     const directory = await workspaceDirectoryOf(workspacePath, request.cwd ?? workspacePath);
     const action = { case: "run" as const, ...commandLineOf(request), directory };
     return await gate.run(
@@ -191,16 +197,6 @@ async function endOf(child: ChildProcess): Promise<TerminalExitStatus> {
   await Promise.race([closed, delay(LINGER_MS, undefined, { signal: timer.signal }).catch(() => undefined)]);
   timer.abort();
   return status;
-}
-
-/** Throws for words that no process can be given. */
-function assertRunnable({ command, args = [], env = [] }: CreateTerminalRequest): void {
-  const unusable = [command, ...args, ...env.map(({ value }) => value)].find((word) => word.includes("\0"));
-  if (command === "" || unusable !== undefined)
-    throw new DevtoolError(`command ${quoted(unusable ?? command)} cannot be run`, Code.InvalidArgument);
-  // Any other name would be shown, and read by a policy, as other words of the command line.
-  const wrong = env.find(({ name }) => !/^[A-Za-z_]\w*$/.test(name));
-  if (wrong) throw new DevtoolError(`variable ${quoted(wrong.name)} has no valid name`, Code.InvalidArgument);
 }
 
 /** The shells that run a script which is given as an argument. */

@@ -128,19 +128,20 @@ export class AcpAgent {
       const known = ids.length === 0 ? "this agent has none" : `choose ${ids.join(", ")}`;
       throw invalidParams(`config option ${JSON.stringify(configId)} does not exist: ${known}`);
     }
-    if (configId === MODEL_OPTION) session.choose({ model: modelOf(value, models) });
-    else this.#chooseAgent(session, agentOf(value, agents));
+    if (configId === MODEL_OPTION) {
+      session.choose({ model: modelOf(value, models) });
+      return { configOptions: this.#options(session) };
+    }
+    const agent = agentOf(value, agents);
+    if (agent !== session.choices.agent) {
+      // What the chosen agent does not know of the session.
+      const news = session.chooseAgent(agent);
+      this.#afterResponse(async () => {
+        if (news !== "") await session.tell(news);
+        await session.announceCommands();
+      });
+    }
     return { configOptions: this.#options(session) };
-  }
-
-  /** Chooses the agent of later prompts, and tells the client what it does not know and which commands it has. */
-  #chooseAgent(session: AcpSession, agent: string): void {
-    if (agent === session.choices.agent) return;
-    const news = session.chooseAgent(agent);
-    this.#afterResponse(async () => {
-      if (news !== "") await session.tell(news);
-      await session.announceCommands();
-    });
   }
 
   #options(session: AcpSession): SessionConfigOption[] {
@@ -188,7 +189,13 @@ export class AcpAgent {
     const [first] = tasks;
     if (!first) throw sessionNotFound(sessionId);
     if (port.workspace !== undefined) await assertWorksIn(sessionId, cwd, first);
-    assertSameServers(sessionId, choices, first);
+    // The first prompt of a session fixed its MCP servers.
+    const known = new Set(first.sessionSettings?.mcpServers.map(({ name }) => name));
+    const added = choices.mcpServers.find(({ name }) => !known.has(name));
+    if (added)
+      throw invalidParams(
+        `MCP server ${JSON.stringify(added.name)} cannot be added to session ${JSON.stringify(sessionId)}: its first prompt fixed its servers; leave it out, or start a new session`,
+      );
     this.#sessions.get(sessionId)?.leave();
     const session = this.#session(sessionId, { port, choices, acp });
     session.continue(tasks);
@@ -244,14 +251,4 @@ async function asRpc<T>(call: Promise<T>): Promise<T> {
 /** Throws for an agent without the extension, whose earlier tasks cannot be found by their context. */
 function assertKeepsSessions({ agent }: Port, method: string): void {
   if (!agent.hasExtension) throw RequestError.methodNotFound(method);
-}
-
-/** Throws for an MCP server that a session does not have: its first prompt fixed them. */
-function assertSameServers(sessionId: string, { mcpServers }: SessionChoices, { sessionSettings }: Task): void {
-  const known = new Set(sessionSettings?.mcpServers.map(({ name }) => name));
-  const added = mcpServers.find(({ name }) => !known.has(name));
-  if (!added) return;
-  throw invalidParams(
-    `MCP server ${JSON.stringify(added.name)} cannot be added to session ${JSON.stringify(sessionId)}: its first prompt fixed its servers; leave it out, or start a new session`,
-  );
 }

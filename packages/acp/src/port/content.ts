@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { ContentBlock, EmbeddedResourceResource, PromptCapabilities } from "@agentclientprotocol/sdk";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { dataText, type File, type Part, PartSchema, takesMode } from "@devtool/schema";
+import { dataText, type Part, PartSchema, takesMode } from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
 
 /** Reads the text of a file as the editor has it, unsaved changes included. Undefined if the editor does not give it. */
@@ -113,8 +113,15 @@ export function blocksFromParts(parts: readonly Part[]): ContentBlock[] {
       case "data":
       case "dataValue":
         return [{ type: "text", text: dataText(content, 2) }];
-      case "file":
-        return [blockFromFile(content.value)];
+      case "file": {
+        const { name, mediaType, source } = content.value;
+        if (source.case !== "bytes") return [linkBlock(source.value ?? "", name)];
+        const data = Buffer.from(source.value).toString("base64");
+        if (mediaType.startsWith("image/")) return [{ type: "image", data, mimeType: mediaType }];
+        if (mediaType.startsWith("audio/")) return [{ type: "audio", data, mimeType: mediaType }];
+        const resource = { uri: `attachment:${encodeURIComponent(name || "file")}`, blob: data };
+        return [{ type: "resource", resource: { ...resource, ...(mediaType !== "" && { mimeType: mediaType }) } }];
+      }
       case "citation":
         return [linkBlock(content.value.uri, content.value.title)];
       case "thought":
@@ -132,13 +139,4 @@ export function blocksFromParts(parts: readonly Part[]): ContentBlock[] {
 /** Returns a link to a source, or its title as text if the source has no address. */
 export function linkBlock(uri: string, name: string): ContentBlock {
   return uri === "" ? { type: "text", text: name } : { type: "resource_link", uri, name: name || uri };
-}
-
-function blockFromFile({ name, mediaType, source }: File): ContentBlock {
-  if (source.case !== "bytes") return linkBlock(source.value ?? "", name);
-  const data = Buffer.from(source.value).toString("base64");
-  if (mediaType.startsWith("image/")) return { type: "image", data, mimeType: mediaType };
-  if (mediaType.startsWith("audio/")) return { type: "audio", data, mimeType: mediaType };
-  const uri = `attachment:${encodeURIComponent(name || "file")}`;
-  return { type: "resource", resource: { uri, blob: data, ...(mediaType !== "" && { mimeType: mediaType }) } };
 }

@@ -2,7 +2,7 @@ import { realpath } from "node:fs/promises";
 import type { ListSessionsRequest, ListSessionsResponse, SessionInfo } from "@agentclientprotocol/sdk";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { DevtoolClient } from "@devtool/client";
-import { oneLine, Role, type Task, type TaskSummary } from "@devtool/schema";
+import { oneLine, Role, type Task } from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
 
 /** Maximum length of a title in characters. */
@@ -20,7 +20,11 @@ export async function listSessions(
   for (const summary of page.tasks) {
     if (seen.has(summary.contextId)) continue;
     seen.add(summary.contextId);
-    if (typeof cursor === "string" && !(await isNewest(tasks, summary, signal))) continue;
+    if (typeof cursor === "string") {
+      // If the task is not the newest of its context, an earlier page had the context.
+      const newest = await tasks.listTasks({ contextId: summary.contextId, pageSize: 1 }, { signal });
+      if (newest.tasks[0]?.id !== summary.id) continue;
+    }
     const { task } = await tasks.getTask({ taskId: summary.id }, { signal });
     const workspace = task?.settings?.workspacePath ?? "";
     if (!task || workspace === "") continue;
@@ -29,38 +33,23 @@ export async function listSessions(
   return { sessions, ...(page.nextPageToken !== "" && { nextCursor: page.nextPageToken }) };
 }
 
-/** Whether a task is the newest of its context. If not, an earlier page had the context. */
-async function isNewest(
-  tasks: DevtoolClient["tasks"],
-  { id, contextId }: TaskSummary,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const newest = await tasks.listTasks({ contextId, pageSize: 1 }, { signal });
-  return newest.tasks[0]?.id === id;
-}
-
 /** Whether a path leads to a workspace. A server on this machine knows the workspace by its path without links. */
 async function isDirectory(path: string, workspace: string): Promise<boolean> {
   return path === workspace || (await realpath(path).catch(() => path)) === workspace;
 }
 
 function sessionInfo(task: Task): SessionInfo {
-  const { contextId, settings, updateTime } = task;
-  const title = titleOf(task);
+  const { contextId, settings, updateTime, command, history } = task;
+  const parts = history.find(({ role }) => role === Role.USER)?.parts ?? [];
+  const message = parts.map(({ content }) => (content.case === "text" ? content.value : "")).join(" ");
+  const line = command && `/${command.commandPath.join(" ")} ${command.args}`.trimEnd();
+  const title = oneLine(line ?? message, MAX_TITLE_LENGTH);
   return {
     sessionId: contextId,
     cwd: settings?.workspacePath ?? "",
     ...(title !== "" && { title }),
     ...(updateTime && { updatedAt: timestampDate(updateTime).toISOString() }),
   };
-}
-
-/** The beginning of the first message, or the slash command. */
-function titleOf({ history, command }: Task): string {
-  if (command) return oneLine(`/${command.commandPath.join(" ")} ${command.args}`.trimEnd(), MAX_TITLE_LENGTH);
-  const parts = history.find(({ role }) => role === Role.USER)?.parts ?? [];
-  const text = parts.map(({ content }) => (content.case === "text" ? content.value : "")).join(" ");
-  return oneLine(text, MAX_TITLE_LENGTH);
 }
 
 /** Reads the tasks of a session, oldest first. None if the server does not know it. */

@@ -10,7 +10,6 @@ import {
   type TaskEvent,
   TaskState,
   type ToolCall,
-  type Usage,
   visibleText,
 } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
@@ -52,8 +51,12 @@ export class SessionUpdates {
         return this.#compaction(payload.value, `${taskId}:${sequence}`);
       case "stateChange":
         return stateChunks(payload.value, state);
-      case "usage":
-        return contextUpdates(payload.value);
+      case "usage": {
+        // How full the context is. What was used in all is reported with the end of the turn.
+        const { contextTokens: used, contextWindowTokens: size } = payload.value;
+        if (used === 0n || size === 0n) return [];
+        return [{ sessionUpdate: "usage_update", used: Number(used), size: Number(size) }];
+      }
       // These say nothing that the client does not know.
       case "created":
       case "messageQueued":
@@ -147,10 +150,4 @@ function planOf({ toolName, inputParameters }: ToolCall): SessionUpdate[] {
     return [{ content: step, priority: "medium", status: known }];
   });
   return [{ sessionUpdate: "plan", entries }];
-}
-
-/** How full the context is, where the agent says so. What was used in all is reported with the end of the turn. */
-function contextUpdates({ contextTokens, contextWindowTokens }: Usage): SessionUpdate[] {
-  if (contextTokens === 0n || contextWindowTokens === 0n) return [];
-  return [{ sessionUpdate: "usage_update", used: Number(contextTokens), size: Number(contextWindowTokens) }];
 }
