@@ -51,7 +51,13 @@ export async function permissionPolicy({
       if (rule === "") decisions.push({ case: "ask" });
       else decisions.push(decision === "ask" ? { case: "ask", rule } : { case: decision, rule, reason });
     }
-    return strictest(decisions);
+    // The strictest one: a call about several files runs only if it is allowed for each of them.
+    return (
+      decisions.find((decision) => decision.case === "deny") ??
+      decisions.find((decision) => decision.case === "ask" && decision.rule !== undefined) ??
+      decisions.find((decision) => decision.case === "ask") ??
+      decisions[0] ?? { case: "ask" }
+    );
   };
 }
 
@@ -71,13 +77,3 @@ function plainCalls({ kind, toolName, input, details, paths }: PermissionRequest
 
 /** The kinds of calls that change files. */
 const CHANGES: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
-
-/** Returns the strictest decision: a call about several files runs only if it is allowed for each of them. */
-function strictest(decisions: readonly PermissionDecision[]): PermissionDecision {
-  return (
-    decisions.find((decision) => decision.case === "deny") ??
-    decisions.find((decision) => decision.case === "ask" && decision.rule !== undefined) ??
-    decisions.find((decision) => decision.case === "ask") ??
-    decisions[0] ?? { case: "ask" }
-  );
-}

@@ -37,7 +37,13 @@ export async function readDiscovery(dataDirectory: string): Promise<ServerInfo |
   } catch (cause) {
     throw new Error(`${path} is damaged: remove it, then start the server again`, { cause });
   }
-  return isAlive(info.pid) ? info : undefined;
+  try {
+    process.kill(info.pid, 0);
+    return info;
+  } catch (reason) {
+    // `EPERM` means that the server runs as another user.
+    return errorCode(reason) === "EPERM" ? info : undefined;
+  }
 }
 
 /** Removes the discovery file if it is still the one of this process id. A file that cannot be read stays. */
@@ -47,14 +53,4 @@ export async function removeDiscovery(dataDirectory: string, pid: number): Promi
   failpoint("devtool:discovery.remove.before");
   await rm(discoveryPath(dataDirectory), { force: true });
   failpoint("devtool:discovery.remove.after");
-}
-
-/** Whether a process runs. `EPERM` means that it runs as another user. */
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (reason) {
-    return errorCode(reason) === "EPERM";
-  }
 }

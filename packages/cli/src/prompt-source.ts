@@ -26,9 +26,13 @@ export async function readPrompt(words: string | undefined, { promptFile }: Prom
     throw new UsageError(`both ${given} and --prompt-file are given: choose one`);
   }
   const isStdin = promptFile === undefined && (words === undefined || words === "-");
-  if (!isStdin && isPipeOrFile(io.stdin)) {
+  if (!isStdin && "fd" in io.stdin && typeof io.stdin.fd === "number") {
+    // Whether a pipe is empty is not known before it is read.
+    const status = fstatSync(io.stdin.fd);
+    const mayHoldText = status.isFIFO() || (status.isFile() && status.size > 0);
     const remedy = "to send both, pipe both into devtool run -";
-    writeLine(io.stderr, `devtool: standard input is not read, because there is another prompt; ${remedy}`);
+    if (mayHoldText)
+      writeLine(io.stderr, `devtool: standard input is not read, because there is another prompt; ${remedy}`);
   }
   const prompt = await promptFrom(words, promptFile, io);
   if (prompt.trim() !== "") return prompt;
@@ -51,13 +55,6 @@ async function promptFrom(words: string | undefined, promptFile: string | undefi
     );
   }
   return decode(io.stdin, "standard input");
-}
-
-/** Whether a stream is a pipe, or a file with content. Whether a pipe is empty is not known before it is read. */
-function isPipeOrFile(stream: Io["stdin"]): boolean {
-  if (!("fd" in stream) || typeof stream.fd !== "number") return false;
-  const status = fstatSync(stream.fd);
-  return status.isFIFO() || (status.isFile() && status.size > 0);
 }
 
 /** Reads a text to its end. */

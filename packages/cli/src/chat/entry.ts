@@ -32,12 +32,17 @@ export function isFinished({ part, role }: TaskItem, isLast: boolean, isAtRest: 
 /** Returns the entry of a finished item, except for a text of the agent; undefined for one that shows nothing. */
 export function entryOf({ key, part, role }: TaskItem, style: LineStyle): Entry | undefined {
   const { content } = part;
-  const { paint } = style;
+  const { paint, columns } = style;
   switch (content.case) {
     case "text":
       return { key, lines: role === Role.USER ? userLines(part, style) : textLines(content.value, "first", style) };
-    case "thought":
-      return thoughtEntry(key, `${content.value.subject}: ${content.value.description}`, style);
+    case "thought": {
+      const text = visible(`${content.value.subject}: ${content.value.description}`);
+      const [first = "", ...rest] = wrapAnsi(text, columns - 4, { hard: true }).split("\n");
+      const whole = [paint("dim", `… ${first}`), ...rest.map((line) => paint("dim", `    ${line}`))];
+      if (rest.length < 2) return { key, lines: whole };
+      return { key, lines: [whole[0] ?? "", paint("dim", `    [${rest.length} more lines: Ctrl-O]`)], whole };
+    }
     case "toolCall":
       return callEntry(key, content.value, style);
     case "confirmation":
@@ -53,7 +58,7 @@ export function entryOf({ key, part, role }: TaskItem, style: LineStyle): Entry 
       return undefined;
     default: {
       const lines = partLines([part]).map((line) => (role === Role.USER ? `  · attached: ${line}` : `  ${line}`));
-      return { key, lines: lines.flatMap((line) => wrapLine(line, style.columns)) };
+      return { key, lines: lines.flatMap((line) => wrapLine(line, columns)) };
     }
   }
 }
@@ -74,14 +79,6 @@ export function userLines({ content, fileName }: Part, { paint, columns }: LineS
   if (fileName !== "") return [paint("dim", `  · attached: ${visibleName(fileName)}`)];
   const lines = wrapAnsi(visible(text), columns - 2, { hard: true, trim: false }).split("\n");
   return lines.map((line, index) => (index === 0 ? paint("heading", `> ${line}`) : paint("heading", `  ${line}`)));
-}
-
-/** Returns the entry of a thought. Only its first line is shown at once if it has more than two. */
-function thoughtEntry(key: string, text: string, { paint, columns }: LineStyle): Entry {
-  const lines = wrapAnsi(visible(text), columns - 4, { hard: true }).split("\n");
-  const whole = lines.map((line, index) => paint("dim", `${index === 0 ? "… " : "    "}${line}`));
-  if (lines.length < 3) return { key, lines: whole };
-  return { key, lines: [whole[0] ?? "", paint("dim", `    [${lines.length - 1} more lines: Ctrl-O]`)], whole };
 }
 
 /** Returns the entry of a call that has ended: its line, and what it gave. */

@@ -100,14 +100,22 @@ function blockLines(token: Token, style: LineStyle): string[] {
     case "paragraph":
     case "text":
       return wrapped(token.tokens ? inline(token.tokens, paint) : token.text, style);
-    case "code":
-      return codeLines(token, style);
+    case "code": {
+      const { columns: width } = narrower(style, 2);
+      const lines = token.text.replaceAll("\t", "    ").split("\n");
+      const pieces = lines.flatMap((line) => wrapAnsi(line, width, VERBATIM).split("\n"));
+      const label = token.lang ? [paint("dim", token.lang.slice(0, width))] : [];
+      return indented([...label, ...pieces.map((piece) => paint("code", piece))], "  ");
+    }
     case "blockquote":
       return indented(childLines(token.tokens, narrower(style, 2)), paint("dim", "│ "));
     case "list":
-      return token.items.flatMap((item, index) => {
+      return token.items.flatMap(({ tokens, task, checked }, index) => {
         const marker = token.ordered ? `${Number(token.start || 1) + index}. ` : "• ";
-        return itemLines(item, marker, style);
+        const first = marker + (task ? (checked ? "[x] " : "[ ] ") : "");
+        const content = tokens.filter(({ type }) => type !== "checkbox");
+        const [line = "", ...rest] = childLines(content, narrower(style, first.length));
+        return [`${first}${line}`, ...indented(rest, " ".repeat(marker.length))];
       });
     case "table":
       return tableLines(token, style);
@@ -125,22 +133,6 @@ function isKnown(token: Token): token is MarkedToken {
 
 function childLines(tokens: readonly Token[], style: LineStyle): string[] {
   return tokens.flatMap((token) => blockLines(token, style));
-}
-
-function codeLines({ text, lang }: Tokens.Code, style: LineStyle): string[] {
-  const { paint, columns } = narrower(style, 2);
-  const lines = text.replaceAll("\t", "    ").split("\n");
-  const pieces = lines.flatMap((line) => wrapAnsi(line, columns, VERBATIM).split("\n"));
-  const label = lang ? [paint("dim", lang.slice(0, columns))] : [];
-  return indented([...label, ...pieces.map((piece) => paint("code", piece))], "  ");
-}
-
-function itemLines({ tokens, task, checked }: Tokens.ListItem, marker: string, style: LineStyle): string[] {
-  const box = task ? (checked ? "[x] " : "[ ] ") : "";
-  const first = marker + box;
-  const content = tokens.filter(({ type }) => type !== "checkbox");
-  const [line = "", ...rest] = childLines(content, narrower(style, first.length));
-  return [`${first}${line}`, ...indented(rest, " ".repeat(marker.length))];
 }
 
 function tableLines({ header, rows }: Tokens.Table, { paint, columns }: LineStyle): string[] {

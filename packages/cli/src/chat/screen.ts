@@ -50,15 +50,19 @@ export interface ScreenSize {
 
 /** Returns the screen of a chat for a terminal of this size. Everything below the entries has fewer rows than the terminal. */
 export function screenOf(chat: Chat, status: Status, { columns, rows }: ScreenSize, style: LineStyle): Screen {
-  const { tasks, printout } = chat;
+  const { asking, tasks, printout, turn } = chat;
   const { entries } = printout;
   if (chat.left !== "not") return { ...EMPTY_SCREEN, entries };
   const input = inputOf(chat, Math.max(3, Math.floor(rows / 2)), columns, style);
   const queue = queueLines(chat, style);
   const question = chat.picker
     ? chat.picker.lines(rows - 6)
-    : chat.asking.draw(rows - input.lines.length - queue.length, style);
-  const activity = activityOf(chat);
+    : asking.draw(rows - input.lines.length - queue.length, style);
+  const { notice, lost } = tasks.current;
+  const happening = turn.isCanceling ? "canceling" : (notice?.text ?? (lost ? "the connection is lost" : ""));
+  const { startedAt, tokens } = turn;
+  const activity =
+    startedAt === undefined || asking.call ? undefined : { startedAt, tokens, notice: visibleName(happening) };
   const free = rows - 3 - input.lines.length - queue.length - question.length - (activity ? 1 : 0);
   const live = [tasks.conversation, ...(tasks.command ? [tasks.command] : [])].flatMap(({ view, scrollback }) => [
     ...scrollback.live(view.snapshot(), style),
@@ -88,13 +92,6 @@ export const EMPTY_SCREEN: Screen = {
   status: "",
   input: { lines: [], cursor: undefined },
 };
-
-function activityOf({ asking, tasks, turn }: Chat): Activity | undefined {
-  if (turn.startedAt === undefined || asking.call) return undefined;
-  const { notice, lost } = tasks.current;
-  const text = turn.isCanceling ? "canceling" : (notice?.text ?? (lost ? "the connection is lost" : ""));
-  return { startedAt: turn.startedAt, tokens: turn.tokens, notice: visibleName(text) };
-}
 
 function queueLines({ outbox: { texts }, asking, composer, tasks }: Chat, { paint, columns }: LineStyle): string[] {
   const shown = texts.slice(0, MAX_QUEUE).map((text) => `· queued: ${visibleName(text)}`);

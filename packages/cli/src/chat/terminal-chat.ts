@@ -1,5 +1,5 @@
-import { realpathSync } from "node:fs";
-import { join } from "node:path";
+import { realpath } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import type { ChatDependencies } from "../chat-options.ts";
 import { defaultDataDirectory } from "../discovery.ts";
 import { ArgumentsEditor } from "../edit-arguments.ts";
@@ -34,7 +34,11 @@ export async function terminalChat(options: ChatDependencies): Promise<number> {
     problems.push(userMessage(reason));
     return NO_HISTORY;
   });
-  return new TerminalChat(options, history).run(problems);
+  const { info } = options.connection.address;
+  const named = options.options.workspace ?? info?.workspace ?? "";
+  // Servers know workspaces by their real paths. A path that does not exist stays as it is.
+  const workspace = info && (await realpath(resolve(named)).catch(() => named));
+  return new TerminalChat(options, history, workspace).run(problems);
 }
 
 const NO_HISTORY: InputHistory = { messages: [], add: () => Promise.resolve() };
@@ -65,11 +69,11 @@ class TerminalChat {
   /** The question that the terminal draws, or has drawn. */
   #drawing: unknown;
 
-  constructor(options: ChatDependencies, history: InputHistory) {
+  constructor(options: ChatDependencies, history: InputHistory, workspace: string | undefined) {
     const { connection, io } = options;
     const { client, address } = connection;
     this.#options = options;
-    this.#workspace = address.info && realPath(options.options.workspace ?? address.info.workspace);
+    this.#workspace = workspace;
     this.#terminal = new Terminal(io);
     this.#store = new ScreenStore({ draw: () => this.#draw(), first: EMPTY_SCREEN });
     const operatorMode = address.info?.approvalMode;
@@ -161,14 +165,5 @@ class TerminalChat {
   get #size(): ScreenSize {
     const { columns, rows } = screenSize(this.#options.io.stdout);
     return { columns: columns || 80, rows: rows || 24 };
-  }
-}
-
-/** Returns the real path of a directory, which is how servers name workspaces; the path itself if it does not exist. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
   }
 }

@@ -19,8 +19,8 @@ import { firstTask } from "../first-task.ts";
 import { headline } from "../headline.ts";
 import { Interrupts } from "../interrupts.ts";
 import { type Io, isTerminal as isAtTerminal, writeLine } from "../io.ts";
-import { createPrompter, type Prompter } from "../prompter.ts";
-import { indented, type Paint, paintFor, visible } from "../render/style.ts";
+import { createPrompter } from "../prompter.ts";
+import { indented, paintFor, visible } from "../render/style.ts";
 import { Transcript } from "../render/transcript.ts";
 import { createAnswering, sessionSettings } from "../session.ts";
 import { isSlashLine, readSlashLine } from "../slash-line.ts";
@@ -64,7 +64,12 @@ async function lineChat({ connection, options, io, onNotice }: ChatDependencies)
   const interrupts = new Interrupts({ client, io, prompter, running: () => session.running, isServerGone: isWaiting });
   await session.open(conversation, interrupts);
   for (;;) {
-    const line = await askMessage(prompter, paint, session.signal);
+    let line = await prompter.message(paint("heading", "> "), session.signal);
+    // A line that ends with a backslash continues in the next one.
+    while (line?.endsWith("\\")) {
+      const more = await prompter.message(paint("heading", "… "), session.signal);
+      line = `${line.slice(0, -1)}\n${more ?? ""}`;
+    }
     if (line === undefined || line === "/exit" || line === "/quit") return exitCode({ state: TaskState.COMPLETED });
     if (line === "") continue;
     if (!(await session.answer(conversation, interrupts))) prompter.restore(line);
@@ -76,16 +81,6 @@ async function lineChat({ connection, options, io, onNotice }: ChatDependencies)
 
 const WELCOME =
   "Type a message; end a line with \\ to continue it. /help lists commands, Tab completes them, /quit leaves, Esc or Ctrl-C cancels a turn.";
-
-/** Asks for a message. A line that ends with a backslash continues in the next one. */
-async function askMessage(prompter: Prompter, paint: Paint, signal: AbortSignal): Promise<string | undefined> {
-  let message = await prompter.message(paint("heading", "> "), signal);
-  while (message?.endsWith("\\")) {
-    const more = await prompter.message(paint("heading", "… "), signal);
-    message = `${message.slice(0, -1)}\n${more ?? ""}`;
-  }
-  return message;
-}
 
 /** A chat: the task of its messages, and the tasks of its slash commands. */
 class ChatSession {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { runnerNotice } from "@devtool/mcp";
 import { findSandbox, HostPrograms, sortSearchPath } from "@devtool/sandbox";
-import type { ServerInfo } from "@devtool/schema";
+import type { ServerConfig, ServerInfo } from "@devtool/schema";
 import { readConfig } from "../config.ts";
 import { defaultDataDirectory, readDiscovery } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -26,18 +26,29 @@ interface Finding {
 /** `devtool doctor`: checks that this machine can run a server. */
 export async function doctor(options: { readonly data?: string }, io: Io): Promise<number> {
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
+  const problem = nodeProblem(process.versions.node);
+  const node: Finding = { name: "Node", verdict: problem === "" ? "good" : "bad", says: problem || process.version };
+  const isLinux = process.platform === "linux";
+  const platform: Finding = {
+    name: "platform",
+    verdict: isLinux ? "good" : "bad",
+    says: `${process.platform}${isLinux ? "" : ": the workspace is confined on Linux only"}`,
+  };
+  // An unreadable configuration is reported by `serve`.
+  const config = await readConfig(undefined, data).catch(() => undefined);
+  const notices = (config?.mcpServers ?? []).flatMap((server) => runnerNotice(server) ?? []);
   const findings = await Promise.all([
-    nodeVersion(),
+    node,
     sqliteVersion(),
     syncRate(data),
     dataDirectory(data),
     runningServer(data, new AbortController().signal),
-    platform(),
+    platform,
     program("bash", "needed to run shell commands"),
     sandbox(data),
     program("git", "needed for checkpoints"),
-    await model(data, io),
-    ...(await mcpServers(data)),
+    model(config?.model, io),
+    ...notices.map((says): Finding => ({ name: "MCP", verdict: "info", says })),
     ...(await agents(io)),
   ]);
   const paint = paintFor(io);
@@ -51,11 +62,6 @@ export async function doctor(options: { readonly data?: string }, io: Io): Promi
 }
 
 const MARKS = { good: "✓", bad: "✗", info: "·" } as const;
-
-function nodeVersion(): Finding {
-  const problem = nodeProblem(process.versions.node);
-  return { name: "Node", verdict: problem === "" ? "good" : "bad", says: problem || process.version };
-}
 
 async function sqliteVersion(): Promise<Finding> {
   const { DatabaseSync } = await import("node:sqlite");
@@ -119,23 +125,15 @@ async function runningServer(data: string, signal: AbortSignal): Promise<Finding
   };
 }
 
-/** Says which model answers, and where. An unreadable configuration is reported by `serve`. */
-async function model(data: string, { env }: Io): Promise<Finding> {
+/** Says which model answers, and where. */
+function model(config: ServerConfig["model"], { env }: Io): Finding {
   const name = "model";
-  const config = await readConfig(undefined, data).catch(() => undefined);
   try {
-    const choice = chooseModel(config?.model, env, undefined);
+    const choice = chooseModel(config, env, undefined);
     return { name, verdict: "info", says: choice ? describeChoice(choice) : "scripted: no key for another one is set" };
   } catch (reason) {
     return { name, verdict: "bad", says: reason instanceof Error ? reason.message : String(reason) };
   }
-}
-
-/** Lists notices about configured MCP servers. An unreadable configuration is reported by `serve`. */
-async function mcpServers(data: string): Promise<Finding[]> {
-  const config = await readConfig(undefined, data).catch(() => undefined);
-  const notices = (config?.mcpServers ?? []).flatMap((server) => runnerNotice(server) ?? []);
-  return notices.map((says) => ({ name: "MCP", verdict: "info", says }));
 }
 
 /** Lists the agents that `serve --agent NAME` can start, and how to install or to log in. */
@@ -149,15 +147,6 @@ async function agents({ env }: Pick<Io, "env">): Promise<Finding[]> {
     const about = [title, found.version, ...(untested === undefined ? [] : ["(untested)"])].filter(Boolean).join(" ");
     return { name: `agent ${name}`, verdict: "good", says: `${about}, ${found.path}. To log in, ${login}` };
   });
-}
-
-function platform(): Finding {
-  const fits = process.platform === "linux";
-  return {
-    name: "platform",
-    verdict: fits ? "good" : "bad",
-    says: `${process.platform}${fits ? "" : ": the workspace is confined on Linux only"}`,
-  };
 }
 
 /** Runs a program in the sandbox that a server which is started here would find. */

@@ -182,7 +182,11 @@ interface Welcome extends ServeOptions {
 function welcomeText(info: ServerInfo, options: Welcome, io: Io): string {
   if (options.profile) return kitWelcome(options, options.profile);
   const { data, workspace, model, modelLine, publicUrl } = options;
-  const command = commandName(io.env);
+  // As the user typed it: through a script of the clone, through `npx`, or by its name.
+  const { PNPM_SCRIPT_SRC_DIR, INIT_CWD, npm_lifecycle_event } = io.env;
+  const isInClone = PNPM_SCRIPT_SRC_DIR !== undefined && PNPM_SCRIPT_SRC_DIR === INIT_CWD;
+  const installed = npm_lifecycle_event === "npx" ? "npx devtool" : "devtool";
+  const command = isInClone ? "npx -y pnpm@12 devtool" : installed;
   const at = data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
   const consoleLine = options.hasConsole ? `\n  console                  ${command} console` : "";
   const question = model === "" ? "Hello." : "What is this project about?";
@@ -209,12 +213,6 @@ function servedLine(agent: string, model: string, modelLine: string): string {
   if (modelLine.startsWith(`${model} (`)) return `model                    ${modelLine}`;
   const hint = "runs prompts as scripts; set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY for a model";
   return `model                    ${model}${model === "scripted" ? ` (${hint})` : ""}`;
-}
-
-/** Returns the command as the user typed it: through a script of the clone, through `npx`, or by its name. */
-function commandName({ PNPM_SCRIPT_SRC_DIR, INIT_CWD, npm_lifecycle_event }: Io["env"]): string {
-  if (PNPM_SCRIPT_SRC_DIR !== undefined && PNPM_SCRIPT_SRC_DIR === INIT_CWD) return "npx -y pnpm@12 devtool";
-  return npm_lifecycle_event === "npx" ? "npx devtool" : "devtool";
 }
 
 /** Returns the message for a test kit's server. It says who may call, because such a server admits more callers than usual. */

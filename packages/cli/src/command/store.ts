@@ -30,11 +30,16 @@ export async function copy(from: string, to: string, { schema }: StoreOptions, i
     throw new Error("the target of the copy has saved approvals already: choose an empty directory or schema");
   }
   const { tasks, events, pushConfigs, audit } = await copyStore(source, target, interrupt.signal);
-  const approvals = await copyApprovals(given, copied);
+  const { file } = await given.read();
+  if (file.rule.length > 0) {
+    const isStored = await copied.replace(file, (await copied.read()).version);
+    if (!isStored || !equals(PolicyFileSchema, (await copied.read()).file, file))
+      throw new Error("saved approvals differ in the copy: remove the copy");
+  }
   const head = audit.head === "" ? "" : `; the last has the hash ${audit.head}`;
   writeLine(
     io.stdout,
-    `copied ${tasks} tasks with ${events} events, ${pushConfigs} push configs and ${approvals} saved approvals`,
+    `copied ${tasks} tasks with ${events} events, ${pushConfigs} push configs and ${file.rule.length} saved approvals`,
   );
   writeLine(io.stdout, `${audit.count} audit records are in order${head}`);
   return ExitCode.OK;
@@ -62,15 +67,6 @@ async function openPlace(place: string, schema: string | undefined): Promise<Ser
 /** The approvals of a place: in the database, or in a file beside that of the tasks. */
 function approvalsOf(place: string, { shared }: ServerStore): ApprovalStorage {
   return shared?.approvals ?? new ApprovalFile(resolve(place));
-}
-
-/** Copies approvals to an empty storage, compares the copy, and returns the number of approvals. */
-async function copyApprovals(from: ApprovalStorage, to: ApprovalStorage): Promise<number> {
-  const { file } = await from.read();
-  if (file.rule.length === 0) return 0;
-  const isStored = await to.replace(file, (await to.read()).version);
-  if (isStored && equals(PolicyFileSchema, (await to.read()).file, file)) return file.rule.length;
-  throw new Error("saved approvals differ in the copy: remove the copy");
 }
 
 function isDatabase(place: string): boolean {

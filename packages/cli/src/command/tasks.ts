@@ -1,4 +1,5 @@
-import { realpathSync } from "node:fs";
+import { realpath } from "node:fs/promises";
+import { resolve } from "node:path";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { TaskState, TaskSummarySchema } from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection.ts";
@@ -26,10 +27,12 @@ const PAGE = 100;
 /** `devtool tasks`: lists tasks, newest first. */
 export async function tasks(options: TasksOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
-  const { agent = "", title = "", limit = Number.POSITIVE_INFINITY } = options;
+  const { agent = "", title = "", workspace, limit = Number.POSITIVE_INFINITY } = options;
+  // Servers know workspaces by their real paths. A path that does not exist on this machine is sent as it is.
+  const workspacePath = workspace === undefined ? "" : await realpath(resolve(workspace)).catch(() => workspace);
   const states = Object.values(TaskState).filter((value) => typeof value === "number");
   const state = states.find((value) => taskStateName(value) === options.state) ?? TaskState.UNSPECIFIED;
-  const filters = { agent, titleContains: title, workspacePath: realPath(options.workspace), state };
+  const filters = { agent, titleContains: title, workspacePath, state };
   let left = limit;
   let pageToken = "";
   do {
@@ -69,14 +72,4 @@ export async function cancel(taskId: string, options: ConnectionOptions, io: Io)
   await client.tasks.cancelTask({ taskId: id }, { signal });
   writeLine(io.stdout, `canceled ${visibleName(id)}`);
   return ExitCode.OK;
-}
-
-/** Returns the real path of a directory, as servers name workspaces. A path that does not exist on this machine is returned as it is. */
-function realPath(path: string | undefined): string {
-  if (path === undefined) return "";
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
 }

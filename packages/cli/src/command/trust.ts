@@ -29,7 +29,14 @@ export async function trustAdd(directory: string, options: TrustOptions, io: Io)
     const hash = Buffer.from(sha256).toString("hex").slice(0, 16);
     writeLine(io.stdout, `  ${visibleName(path)}  sha256 ${hash}`);
   }
-  if (!options.yes && !(await agrees(io))) {
+  let isAgreed = options.yes === true;
+  if (!isAgreed && io.interactive) {
+    using interrupt = interruptSignal(io);
+    const question = { prompt: "Trust them? [y/N] > ", takesWords: false };
+    const answer = await createQuestioner(io).ask(question, interrupt.signal);
+    isAgreed = answer?.text === "y" || answer?.text === "yes";
+  }
+  if (!isAgreed) {
     writeLine(io.stderr, "nothing is trusted: look at the files, then answer y or give --yes");
     return ExitCode.CANCELED;
   }
@@ -69,12 +76,4 @@ function openTrustStore({ data }: TrustOptions, io: Io): TrustStore {
     openDirectory: (path) => new Workspace(path),
     now: () => new Date(),
   });
-}
-
-async function agrees(io: Io): Promise<boolean> {
-  if (!io.interactive) return false;
-  using interrupt = interruptSignal(io);
-  const question = { prompt: "Trust them? [y/N] > ", takesWords: false };
-  const answer = await createQuestioner(io).ask(question, interrupt.signal);
-  return answer?.text === "y" || answer?.text === "yes";
 }

@@ -146,21 +146,18 @@ export class Terminal {
     } else if (ctrl && name === "c") {
       this.#io.interrupt();
     } else if (ctrl && name === "z") {
-      this.aroundStop(() => this.#stop());
+      this.aroundStop(async () => {
+        this.#restore();
+        const continued = once(process, "SIGCONT");
+        process.kill(0, "SIGTSTP");
+        await continued;
+        this.#prepare();
+        this.#listener({ case: "back" });
+      });
     } else {
       this.#listener({ case: "key", text: text ?? "", key });
     }
   };
-
-  /** Handles Ctrl-Z: restores the terminal and stops the process. Resolves after SIGCONT. */
-  async #stop(): Promise<void> {
-    this.#restore();
-    const continued = once(process, "SIGCONT");
-    process.kill(0, "SIGTSTP");
-    await continued;
-    this.#prepare();
-    this.#listener({ case: "back" });
-  }
 }
 
 function setRawMode(stdin: Io["stdin"], mode: "raw" | "cooked"): void {
