@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { isObject } from "@devtool/schema/json";
+import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import { type ReactNode, useState } from "react";
 import { words } from "./words.ts";
 
@@ -14,9 +14,9 @@ export function ArgumentsEditor({ initial, isDisabled, onChange }: ArgumentsEdit
   const [text, setText] = useState(() => JSON.stringify(initial, null, 2));
   const [isBroken, setBroken] = useState(false);
   const send = (): void => {
-    const args = readObject(text);
-    setBroken(args === undefined);
-    if (args) onChange(args);
+    const args = parseJsonOrUndefined(text);
+    setBroken(!isObject(args));
+    if (isObject(args)) onChange(args);
   };
   return (
     <>
@@ -33,13 +33,4 @@ export function ArgumentsEditor({ initial, isDisabled, onChange }: ArgumentsEdit
       </button>
     </>
   );
-}
-
-function readObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

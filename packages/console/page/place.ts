@@ -17,7 +17,17 @@ export const SESSION_PARTS: readonly SessionPart[] = ["conversation", "timeline"
 /** Returns the place that the page is at, and follows it. */
 export function usePlace(): Place {
   const hash = useSyncExternalStore(subscribe, () => location.hash);
-  return readPlace(hash);
+  const [, kind, id = "", view = ""] = hash.split("/");
+  if (kind === "new") return { case: "new", key: id };
+  if (kind === "server") return { case: "server" };
+  if (kind !== "session" || id === "") return { case: "list" };
+  const shown = SESSION_PARTS.find((part) => part === view) ?? "conversation";
+  try {
+    return { case: "session", taskId: decodeURIComponent(id), view: shown };
+  } catch {
+    // A link from elsewhere may be malformed.
+    return { case: "list" };
+  }
 }
 
 /** Returns the address of a session. */
@@ -34,24 +44,6 @@ export function newAddress(): string {
 export function replacePlace(address: string): void {
   history.replaceState(null, "", address);
   window.dispatchEvent(new HashChangeEvent("hashchange"));
-}
-
-function readPlace(hash: string): Place {
-  const [, kind, id = "", view = ""] = hash.split("/");
-  if (kind === "new") return { case: "new", key: id };
-  if (kind === "server") return { case: "server" };
-  const taskId = decodeTaskId(id);
-  if (kind !== "session" || taskId === "") return { case: "list" };
-  return { case: "session", taskId, view: SESSION_PARTS.find((part) => part === view) ?? "conversation" };
-}
-
-/** Decodes a task id in an address. Returns an empty text for one that is malformed, as a link from elsewhere may be. */
-function decodeTaskId(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return "";
-  }
 }
 
 function subscribe(listener: () => void): () => void {

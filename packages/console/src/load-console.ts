@@ -38,19 +38,16 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
  * Throws when the files are missing, as in a clone that was not built.
  */
 export async function loadConsole(): Promise<ConsoleSite> {
-  const directory = pageDirectory();
+  // The files lie beside this module as it is built, and in `dist` beside its source.
+  const own = new URL(import.meta.url);
+  const page = own.pathname.endsWith("/src/load-console.ts") ? "../dist/page/" : "page/";
+  const directory = fileURLToPath(new URL(page, own));
   const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch((cause: unknown) => {
     throw new Error(`the console is not built: there is no "${directory}"`, { cause });
   });
   const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
   const files = await Promise.all(paths.map((path) => readConsoleFile(directory, path)));
   return { path: PATH, files: new Map(files.flat()) };
-}
-
-/** The files lie beside this module as it is built, and in `dist` beside its source. */
-function pageDirectory(): string {
-  const own = new URL(import.meta.url);
-  return fileURLToPath(new URL(own.pathname.endsWith("/src/load-console.ts") ? "../dist/page/" : "page/", own));
 }
 
 async function readConsoleFile(directory: string, path: string): Promise<[string, ConsoleFile][]> {
