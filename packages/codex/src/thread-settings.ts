@@ -3,7 +3,7 @@ import { ApprovalMode, type McpServer, type Task } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { type Turn, turnDirectory } from "@devtool/server/agent";
 import type { CodexOptions } from "./codex-options.ts";
-import { narrowRights, type SandboxMode, type TurnRights } from "./turn-rights.ts";
+import { narrowRights, type TurnRights } from "./turn-rights.ts";
 
 const STRICTEST_FIRST = [ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO];
 
@@ -66,17 +66,14 @@ export function turnSettings(
   opened: JsonObject,
 ): JsonObject {
   const { approvalPolicy, sandbox } = turnRights(options, { task, prompt });
+  const isKnown = opened.type === "workspaceWrite" || opened.type === "readOnly";
+  const writing = isKnown ? opened : WORKSPACE_WRITE;
   return defined({
     cwd: turnDirectory(task, prompt) || undefined,
     approvalPolicy,
     approvalsReviewer: "user",
-    sandboxPolicy: sandboxPolicy(sandbox, opened),
+    sandboxPolicy: sandbox === "read-only" ? READ_ONLY : writing,
   });
-}
-
-function sandboxPolicy(mode: SandboxMode, opened: JsonObject): JsonObject {
-  if (mode === "read-only") return READ_ONLY;
-  return opened.type === "workspaceWrite" || opened.type === "readOnly" ? opened : WORKSPACE_WRITE;
 }
 
 /** Returns the model that a session has chosen, or else the operator's. Undefined for that of Codex's configuration. */
