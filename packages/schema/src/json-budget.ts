@@ -48,8 +48,15 @@ export function assertJsonBudget(text: string, { maxDepth, maxNodes }: JsonLimit
   let depth = 0;
   let nodes = 1;
   let isFirst = false;
+  let isInString = false;
   for (let at = 0; at < text.length; at++) {
     const char = text[at] ?? "";
+    if (isInString) {
+      // A backslash takes the next character with it.
+      if (char === "\\") at++;
+      else if (char === '"') isInString = false;
+      continue;
+    }
     if (BLANKS.has(char)) continue;
     const isEnd = char === "]" || char === "}";
     // The first value of an object or array has no comma before it.
@@ -57,23 +64,13 @@ export function assertJsonBudget(text: string, { maxDepth, maxNodes }: JsonLimit
     isFirst = char === "[" || char === "{";
     if (isFirst) depth++;
     else if (isEnd) depth--;
-    else if (char === '"') at = endOfString(text, at);
+    else if (char === '"') isInString = true;
     if (depth > maxDepth) throw overBudget(`nests deeper than ${maxDepth} levels`, maxDepth);
     if (nodes > maxNodes) throw overBudget(`holds more than ${maxNodes} values`, maxNodes);
   }
 }
 
 const BLANKS: ReadonlySet<string> = new Set([" ", "\t", "\n", "\r"]);
-
-/** Returns the position of the closing quote of a string, or the end of the text if there is none. */
-function endOfString(text: string, begin: number): number {
-  for (let at = begin + 1; at < text.length; at++) {
-    const char = text[at];
-    if (char === '"') return at;
-    if (char === "\\") at++;
-  }
-  return text.length;
-}
 
 function overBudget(problem: string, limit: number): WireError {
   return new WireError("", "", `the document ${problem}: limit is ${limit}`);

@@ -25,7 +25,10 @@ function withoutDefaults(schema: DescMessage, json: JsonValue): JsonValue {
     const inner = valueWithoutDefaults(field, value);
     // A field with presence can be present with its default value.
     const hasPresence = field.fieldKind === "message" || field.oneof !== undefined || field.proto.proto3Optional;
-    return hasPresence || isRequired(field) || !isDefault(inner) ? [[field.jsonName, inner]] : [];
+    const isEmptyList = Array.isArray(inner) && inner.length === 0;
+    const isEmptyObject = isObject(inner) && Object.keys(inner).length === 0;
+    const isDefault = isEmptyList || isEmptyObject || inner === "" || inner === false || inner === 0;
+    return hasPresence || isRequired(field) || !isDefault ? [[field.jsonName, inner]] : [];
   });
   return Object.fromEntries(kept);
 }
@@ -37,9 +40,4 @@ function valueWithoutDefaults(field: DescField, value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map((item) => withoutDefaults(message, item));
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutDefaults(message, item)]));
-}
-
-function isDefault(value: JsonValue): boolean {
-  if (Array.isArray(value)) return value.length === 0;
-  return isObject(value) ? Object.keys(value).length === 0 : value === "" || value === false || value === 0;
 }

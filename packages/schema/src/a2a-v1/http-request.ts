@@ -27,18 +27,18 @@ export interface HttpParts {
  * The body is the whole request or one of its fields; other fields come from the query; the path overrides both. Throws
  * a `WireError`.
  */
-export function requestJson(schema: DescMessage, binding: HttpBinding, parts: HttpParts): JsonObject {
-  const request: JsonObject = bodyJson(schema, binding, parts.body);
-  const given = [...(binding.body === "*" ? [] : parts.query), ...parts.variables];
+export function requestJson(schema: DescMessage, { body: holder }: HttpBinding, parts: HttpParts): JsonObject {
+  const { variables, query, body } = parts;
+  let request: JsonObject = {};
+  if (body !== undefined && holder === "*") {
+    if (!isObject(body)) throw new WireError("body", "", "must be a JSON object");
+    // Field names are normalized, so that variables of the path replace them.
+    request = Object.fromEntries(Object.entries(body).map(([name, value]) => [jsonNameOf(schema, name), value]));
+  } else if (body !== undefined && holder !== "") {
+    request = { [jsonNameOf(schema, holder)]: body };
+  }
+  const given = [...(holder === "*" ? [] : query), ...variables];
   return given.reduce((json, [path, text]) => withValue(schema, json, path.split("."), text), request);
-}
-
-function bodyJson(schema: DescMessage, { body: holder }: HttpBinding, body: JsonValue | undefined): JsonObject {
-  if (holder === "" || body === undefined) return {};
-  if (holder !== "*") return { [jsonNameOf(schema, holder)]: body };
-  if (!isObject(body)) throw new WireError("body", "", "must be a JSON object");
-  // Field names are normalized, so that variables of the path replace them.
-  return Object.fromEntries(Object.entries(body).map(([name, value]) => [jsonNameOf(schema, name), value]));
 }
 
 /** Sets the field at a path. A path to no field is ignored, like an unknown field in JSON. */

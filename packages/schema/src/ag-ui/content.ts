@@ -38,7 +38,11 @@ function partOf({ type, text, source }: ContentPart, path: string): Part {
       return filePart({ mediaType, source: { case: "uri", value } });
     case "data":
       if (mediaType === "") throw new WireError(`${path}.source.mimeType`, "", "is missing: name the media type");
-      return filePart({ mediaType, source: { case: "bytes", value: bytesOf(value, `${path}.source.value`) } });
+      try {
+        return filePart({ mediaType, source: { case: "bytes", value: base64Decode(value) } });
+      } catch (cause) {
+        throw new WireError(`${path}.source.value`, quote(value), "is not base64: encode the bytes so", { cause });
+      }
     default:
       throw new WireError(`${path}.source.type`, quote(kind), "is not supported: send data or url");
   }
@@ -48,14 +52,6 @@ const MEDIA: ReadonlySet<string> = new Set(["image", "audio", "video", "document
 
 function filePart(file: Pick<File, "mediaType" | "source">): Part {
   return create(PartSchema, { content: { case: "file", value: create(FileSchema, file) } });
-}
-
-function bytesOf(value: string, path: string): Uint8Array {
-  try {
-    return base64Decode(value);
-  } catch (cause) {
-    throw new WireError(path, quote(value), "is not base64: encode the bytes so", { cause });
-  }
 }
 
 /**

@@ -48,12 +48,21 @@ export function readResume(entries: readonly ResumeEntry[], task: Task): Resumpt
   });
   const [first, ...others] = answers;
   if (first && others.length === 0 && first.entry.interruptId === inputInterruptId(task) && first.isOpen) {
-    return inputOf(first.entry, first.path);
+    const { status, payload } = first.entry;
+    if (status === "cancelled") return { case: "cancel" };
+    const at = `${first.path}.payload`;
+    const { text } = decodeStrictJson(InputPayloadSchema, payload && toJson(ValueSchema, payload), at);
+    if (text === "") throw new WireError(`${at}.text`, "", "is missing: say what the agent waits for");
+    return { case: "answers", parts: [create(PartSchema, { content: { case: "text", value: text } })] };
   }
   if (first && others.length === 0 && isRecordedInput(first.entry, task)) return { case: "replay" };
   const parts = answers.map(({ entry, path }) => answerOf(entry, task, path));
-  if (answers.every(({ isOpen }) => !isOpen) && parts.every((part) => isRecorded(part, task)))
-    return { case: "replay" };
+  const areRecorded = parts.every(({ content }) => {
+    if (content.case !== "confirmation") return false;
+    const last = findConfirmation(task, content.value.toolCallId);
+    return last !== undefined && equals(ToolCallConfirmationSchema, last, content.value);
+  });
+  if (areRecorded && answers.every(({ isOpen }) => !isOpen)) return { case: "replay" };
   const missing = [...open].filter((id) => !seen.has(id));
   // An answer to another question than the open one is refused by the server, which says why.
   if (missing.length > 0 && answers.every(({ isOpen }) => isOpen)) {
@@ -77,13 +86,6 @@ function assertEntry({ interruptId, status, payload }: ResumeEntry, seen: Readon
   }
 }
 
-function inputOf({ status, payload }: ResumeEntry, path: string): Resumption {
-  if (status === "cancelled") return { case: "cancel" };
-  const { text } = decodeStrictJson(InputPayloadSchema, payload && toJson(ValueSchema, payload), `${path}.payload`);
-  if (text === "") throw new WireError(`${path}.payload.text`, "", "is missing: say what the agent waits for");
-  return { case: "answers", parts: [create(PartSchema, { content: { case: "text", value: text } })] };
-}
-
 function answerOf({ interruptId, status, payload }: ResumeEntry, task: Task, path: string): Part {
   // The id of the interrupt is that of the call, and the digest of the question in base64url.
   const colon = interruptId.lastIndexOf(":");
@@ -98,14 +100,11 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, task: Task, pat
     const problem = "is not an interrupt of this thread: answer those that its last run ended with";
     throw new WireError(`${path}.interruptId`, quote(interruptId), problem);
   }
-  if (status === "cancelled") return declinePart(toolCallId, digest);
+  if (status === "cancelled") {
+    const value = { toolCallId, selectedOptionId: OPTION_CANCEL };
+    return create(PartSchema, { shownDigest: digest, content: { case: "confirmation", value } });
+  }
   return approvalPart(call, digest, payload && toJson(ValueSchema, payload), `${path}.payload`);
-}
-
-/** Creates the part of a message that declines a call. `shownDigest` names the question that was shown. */
-function declinePart(toolCallId: string, shownDigest: Uint8Array): Part {
-  const value = { toolCallId, selectedOptionId: OPTION_CANCEL };
-  return create(PartSchema, { shownDigest, content: { case: "confirmation", value } });
 }
 
 /**
@@ -154,11 +153,4 @@ function isRecordedInput({ interruptId, payload }: ResumeEntry, { id, history }:
   const answer = interruptId.startsWith(prefix) ? history[Number(interruptId.slice(prefix.length))] : undefined;
   const json = payload && toJson(ValueSchema, payload);
   return answer !== undefined && isObject(json) && answer.parts.some(({ content }) => content.value === json.text);
-}
-
-/** Returns whether an answer equals the last one to its call. */
-function isRecorded({ content }: Part, task: Task): boolean {
-  if (content.case !== "confirmation") return false;
-  const last = findConfirmation(task, content.value.toolCallId);
-  return last !== undefined && equals(ToolCallConfirmationSchema, last, content.value);
 }
