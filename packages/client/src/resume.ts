@@ -95,7 +95,12 @@ async function* readStreams(log: ResumableLog, options: ResumeOptions, signal: A
     let error: ConnectError | undefined;
     try {
       for await (const event of log.open(last, signal)) {
-        if (!isNext(event, last?.sequence ?? log.after)) continue;
+        const { sequence } = event;
+        const after = last?.sequence ?? log.after ?? sequence - 1n;
+        // An older event is a duplicate.
+        if (sequence <= after) continue;
+        if (sequence > after + 1n)
+          throw new ConnectError(`event ${after + 1n} is missing: the server sent ${sequence}`, Code.DataLoss);
         last = event;
         // An event without a payload only keeps the count: the protocol in between does not show it.
         if (event.payload.case !== undefined) yield event;
@@ -191,15 +196,6 @@ const FINAL_CODES: ReadonlySet<Code> = new Set([
   Code.Unimplemented,
   Code.DataLoss,
 ]);
-
-/**
- * Whether an event directly follows a sequence. An older event is a duplicate; a gap is an error.
- */
-function isNext({ sequence }: TaskEvent, after: bigint | undefined): boolean {
-  if (after === undefined || sequence === after + 1n) return true;
-  if (sequence <= after) return false;
-  throw new ConnectError(`event ${after + 1n} is missing: the server sent ${sequence}`, Code.DataLoss);
-}
 
 async function abortableDelay(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();

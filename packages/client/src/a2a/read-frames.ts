@@ -53,7 +53,9 @@ class FrameReader {
   }
 
   read({ result, id }: Frame): TaskEvent[] {
-    const sequence = this.#sequenceFrom(id);
+    const number = id !== undefined && /^\d{1,18}$/.test(id) ? BigInt(id) : undefined;
+    this.#hasSequences &&= number === undefined || number > this.#start;
+    const sequence = this.#hasSequences ? number : undefined;
     const { events, end } = this.#eventsFrom(result, sequence);
     this.#end = end;
     this.#hasSequences &&= events.length === 1;
@@ -67,13 +69,6 @@ class FrameReader {
    */
   end(): TaskEvent[] {
     return this.#end ? [this.#number(this.#end, undefined)] : [];
-  }
-
-  #sequenceFrom(id: string | undefined): bigint | undefined {
-    if (id === undefined || !/^\d{1,18}$/.test(id)) return undefined;
-    const sequence = BigInt(id);
-    this.#hasSequences &&= sequence > this.#start;
-    return this.#hasSequences ? sequence : undefined;
   }
 
   #eventsFrom(result: JsonValue, sequence: bigint | undefined): FrameEvents {

@@ -76,7 +76,13 @@ class AgentChatTransport implements ChatTransport<AgentUIMessage> {
   }
 
   async *#send({ chatId, messages, subject }: ChatMessages, signal: AbortSignal): AsyncGenerator<Chunk> {
-    let task = this.#tasks.get(chatId) ?? (await this.#read(chatId, messages, signal));
+    let task = this.#tasks.get(chatId);
+    if (!task) {
+      const named = messages.findLast(({ metadata }) => metadata)?.metadata?.taskId;
+      const taskId = this.#options.taskIdOf?.(chatId) ?? named;
+      const answer = taskId === undefined ? undefined : await this.#client.tasks.getTask({ taskId }, { signal });
+      task = answer?.task ?? emptyTask();
+    }
     const isAnswer = subject.role === "assistant";
     const message = isAnswer
       ? create(MessageSchema, { role: Role.USER, parts: answersIn(subject, task) })
@@ -91,15 +97,6 @@ class AgentChatTransport implements ChatTransport<AgentUIMessage> {
       isStarted = true;
       yield* encoder.encode(event, task);
     }
-  }
-
-  /** Reads the task that the messages of a chat name; an empty one if they name none. */
-  async #read(chatId: string, messages: readonly AgentUIMessage[], signal: AbortSignal): Promise<Task> {
-    const received = messages.findLast(({ metadata }) => metadata)?.metadata;
-    const taskId = this.#options.taskIdOf?.(chatId) ?? received?.taskId;
-    if (taskId === undefined) return emptyTask();
-    const { task = emptyTask() } = await this.#client.tasks.getTask({ taskId }, { signal });
-    return task;
   }
 
   async *#reconnect(chatId: string, taskId: string, signal: AbortSignal): AsyncGenerator<Chunk> {

@@ -34,7 +34,16 @@ export class ToolChunks {
    * Returns the chunks that show a call as it is now, but for its question.
    */
   update(call: ToolCall, task: Task): Chunk[] {
-    return [...this.#input(call), ...this.#answered(call, task), ...resultOf(call, task)];
+    const { toolCallId, confirmationRequest } = call;
+    const chunks = this.#input(call);
+    const approvalId = this.#asked.get(toolCallId);
+    // The open question was answered, by whomever.
+    if (approvalId !== undefined && !confirmationRequest) {
+      this.#asked.delete(toolCallId);
+      const approved = !isDeclined(toolCallId, task);
+      chunks.push({ type: "tool-approval-response", approvalId, approved, providerExecuted: true });
+    }
+    return [...chunks, ...resultOf(call, task)];
   }
 
   /**
@@ -61,15 +70,6 @@ export class ToolChunks {
     return [
       { type: "tool-input-available", toolCallId, toolName, title, input, dynamic: true, providerExecuted: true },
     ];
-  }
-
-  /** Says how an open question was answered, by whomever. */
-  #answered({ toolCallId, confirmationRequest }: ToolCall, task: Task): Chunk[] {
-    const approvalId = this.#asked.get(toolCallId);
-    if (approvalId === undefined || confirmationRequest) return [];
-    this.#asked.delete(toolCallId);
-    const approved = !isDeclined(toolCallId, task);
-    return [{ type: "tool-approval-response", approvalId, approved, providerExecuted: true }];
   }
 }
 

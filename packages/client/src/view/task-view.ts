@@ -1,8 +1,8 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { isTerminal, OPTION_MODIFY_ARGUMENTS, type Part, PartSchema } from "@devtool/schema";
+import { isTerminal, OPTION_MODIFY_ARGUMENTS, PartSchema } from "@devtool/schema";
 import { abortable } from "../abortable.ts";
-import { type AskedToolCall, confirmationPart, modifiedArgumentsPart } from "../confirmation.ts";
+import { confirmationPart, modifiedArgumentsPart } from "../confirmation.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { isAtRest } from "../is-at-rest.ts";
 import type { ResumeOptions } from "../resume.ts";
@@ -185,8 +185,17 @@ class LogView implements TaskView {
     if (!call) {
       throw new ConnectError(`tool call "${toolCallId}" does not wait for an answer`, Code.FailedPrecondition);
     }
-    const { text = "" } = changes;
-    const parts = [answerPart(call, optionId, changes)];
+    const { text = "", newContent, modifiedArguments } = changes;
+    const isEdit = optionId === OPTION_MODIFY_ARGUMENTS;
+    // Arguments with another option would be lost.
+    if (isEdit !== (modifiedArguments !== undefined) || (isEdit && newContent !== undefined)) {
+      const problem = `option "${OPTION_MODIFY_ARGUMENTS}" and modifiedArguments go together, without newContent`;
+      throw new ConnectError(problem, Code.InvalidArgument);
+    }
+    const part = modifiedArguments
+      ? modifiedArgumentsPart(call, modifiedArguments)
+      : confirmationPart(call, optionId, newContent);
+    const parts = [part];
     if (text !== "") parts.push(create(PartSchema, { content: { case: "text", value: text } }));
     await this.send({ message: { parts } }, signal);
   }
@@ -247,16 +256,4 @@ class LogView implements TaskView {
     this.#reading = { controller, ended, holders: 0 };
     return this.#reading;
   }
-}
-
-/**
- * Creates the answer to a question. Throws for arguments with another option, which would be lost.
- */
-function answerPart(call: AskedToolCall, optionId: string, { newContent, modifiedArguments }: AnswerChanges): Part {
-  if (optionId === OPTION_MODIFY_ARGUMENTS && modifiedArguments && newContent === undefined) {
-    return modifiedArgumentsPart(call, modifiedArguments);
-  }
-  if (optionId !== OPTION_MODIFY_ARGUMENTS && !modifiedArguments) return confirmationPart(call, optionId, newContent);
-  const problem = `option "${OPTION_MODIFY_ARGUMENTS}" and modifiedArguments go together, without newContent`;
-  throw new ConnectError(problem, Code.InvalidArgument);
 }
