@@ -75,7 +75,11 @@ export class TurnReplay {
   /** Makes a call, or continues the equal call of an earlier run: yields its events, returns how it ended. */
   async *call(call: AgentCall, signal: AbortSignal): AsyncGenerator<AgentEvent, CallOutcome> {
     const { task, confirmations } = this.#options;
-    const known = this.#takeKnown(call);
+    const wanted = canonicalJson(call.args ?? {});
+    const index = this.#calls.findIndex(
+      ({ toolName, inputParameters = {} }) => toolName === call.toolName && canonicalJson(inputParameters) === wanted,
+    );
+    const [known] = index < 0 ? [] : this.#calls.splice(index, 1);
     // A known call may have been answered since the turn began: the task has its present form.
     // The id of a new call is not that of any other: the task's sequence increases, also over restarts.
     const made = known
@@ -94,15 +98,6 @@ export class TurnReplay {
     const finished = await runToEnd(approved, () => call.run(signal, answer), signal);
     yield { case: "toolCalls", value: [{ call: finished }] };
     return outcomeOf(finished) ?? { case: "declined" };
-  }
-
-  /** Takes the first of the remaining known calls with the same tool and arguments. */
-  #takeKnown({ toolName, args = {} }: AgentCall): ToolCall | undefined {
-    const wanted = canonicalJson(args);
-    const index = this.#calls.findIndex(
-      (known) => known.toolName === toolName && canonicalJson(known.inputParameters ?? {}) === wanted,
-    );
-    return index < 0 ? undefined : this.#calls.splice(index, 1)[0];
   }
 }
 

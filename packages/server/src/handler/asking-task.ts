@@ -44,8 +44,14 @@ export async function findAsking(
 ): Promise<HeldSession> {
   const matching: string[] = [];
   for await (const taskId of waitingTasks(store, place)) {
-    // Reads logs without opening sessions: with many tasks, opening one could close another that was found before.
-    const task = await readTask(store, taskId).catch(skipDamaged);
+    let task: Task | undefined;
+    try {
+      // Reads logs without opening sessions: with many tasks, opening one could close another that was found before.
+      task = await readTask(store, taskId);
+    } catch (reason) {
+      // A task whose log is damaged can ask nothing.
+      if (!isDataLoss(reason)) throw reason;
+    }
     const asksAll = answers.every(({ toolCallId }) => {
       const call = task && findToolCall(task, toolCallId);
       return call !== undefined && isAwaitingApproval(call);
@@ -63,11 +69,6 @@ export async function findAsking(
   }
   const problem = `is missing, and several tasks ask about tool call ${ids}${where}`;
   throw invalid("task_id", "", problem, `name one of ${matching.join(", ")}`);
-}
-
-/** Returns undefined for a task whose log is damaged, which can ask nothing. Throws any other error. */
-function skipDamaged(reason: unknown): undefined {
-  if (!isDataLoss(reason)) throw reason;
 }
 
 /** Yields the ids of the tasks that wait for their user, the last changed first, up to `MAX_SEARCHED` plus a page. */

@@ -123,7 +123,12 @@ export class TurnRunner implements AsyncDisposable {
       earlier: await earlier(log.task),
       confirmations: this.#confirmations,
       isRestarted: this.isRestarted,
-      takeSteering: () => this.#takeSteering(),
+      takeSteering: () => {
+        const messages = log.task.queuedMessages.filter(({ delivery }) => delivery === MessageDelivery.STEER);
+        if (messages.length === 0 || hasOwnTurn(log.task)) return;
+        // The messages are in the history when this returns. Store failures surface on the next append.
+        recorder.append(messages.map((each) => takenEntry(log.task, each))).catch(() => undefined);
+      },
       sessionFence: session?.fence ?? 0n,
     });
     this.isRestarted = false;
@@ -135,14 +140,6 @@ export class TurnRunner implements AsyncDisposable {
       if (held) await held;
     }
     return stateEntry(TaskState.COMPLETED);
-  }
-
-  /** Moves steering messages to the history. They are in the task when it returns; store failures surface on the next append. */
-  #takeSteering(): void {
-    const { log, recorder } = this.#options;
-    const messages = log.task.queuedMessages.filter(({ delivery }) => delivery === MessageDelivery.STEER);
-    if (messages.length === 0 || hasOwnTurn(log.task)) return;
-    recorder.append(messages.map((each) => takenEntry(log.task, each))).catch(() => undefined);
   }
 }
 

@@ -128,18 +128,15 @@ async function* follow(run: RequestedRun, before: Task, taskId: string, saying: 
       const event = create(TaskEventSchema, init);
       for (const shown of events.receive(event)) yield frameOf(shown);
       const isEnd = saying.case === "cancel" ? isTerminal(event.state) : endsExchange(event);
-      if (isEnd && hasSent(events.task, ownMessageId)) break;
+      if (!isEnd) continue;
+      const { history, queuedMessages } = events.task;
+      const messages = [...history, ...queuedMessages.flatMap(({ message }) => message ?? [])];
+      // What ended before the task has the message of the run belongs to others.
+      if (ownMessageId === "" || messages.some(({ messageId }) => messageId === ownMessageId)) break;
     }
   }
   const parameters = await parametersOf(run, events.task);
   for (const shown of encodeRunEnd(run.input, events, (tool) => parameters.get(tool))) yield frameOf(shown);
-}
-
-/** Whether a task has the message of the run, if the run sends one: what ended before it belongs to others. */
-function hasSent({ history, queuedMessages }: Task, ownMessageId: string): boolean {
-  if (ownMessageId === "") return true;
-  const messages = [...history, ...queuedMessages.flatMap(({ message }) => message ?? [])];
-  return messages.some(({ messageId }) => messageId === ownMessageId);
 }
 
 /** Returns the schemas of the arguments of tools, by their names, if a question takes changed arguments. */

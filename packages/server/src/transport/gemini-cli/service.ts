@@ -55,8 +55,15 @@ export class GeminiCliService implements MethodDialect {
       }
       case "tasks/resubscribe":
         return this.#resubscribe(call);
-      default:
-        return this.#callUnchanged(call, method);
+      default: {
+        // The dialect has no form of its own for this method, which takes the real id of the task in place of the client's.
+        const clientId = taskIdIn(call.params);
+        const taskId = tasks.resolve(clientId);
+        if (taskId === clientId) return method(call);
+        const answer = await method({ ...call, params: { ...objectOrEmpty(call.params), id: taskId } });
+        if (answer.case === "stream" || !isObject(answer.value) || answer.value.taskId !== taskId) return answer;
+        return { case: "result", value: { ...answer.value, taskId: clientId } };
+      }
     }
   }
 
@@ -83,19 +90,6 @@ export class GeminiCliService implements MethodDialect {
       event: (event) => eventFrame(event, clientId),
     });
     return { case: "stream", value };
-  }
-
-  /**
-   * Calls a method for which the dialect has no form of its own, with the real id of its task in
-   * place of the client's.
-   */
-  async #callUnchanged(call: MethodCall, method: Method): Promise<Answer> {
-    const clientId = taskIdIn(call.params);
-    const taskId = this.#options.tasks.resolve(clientId);
-    if (taskId === clientId) return method(call);
-    const answer = await method({ ...call, params: { ...objectOrEmpty(call.params), id: taskId } });
-    if (answer.case === "stream" || !isObject(answer.value) || answer.value.taskId !== taskId) return answer;
-    return { case: "result", value: { ...answer.value, taskId: clientId } };
   }
 
   /**

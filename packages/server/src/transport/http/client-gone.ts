@@ -64,17 +64,15 @@ export function isDisconnection(request: HttpRequest, reason: unknown): boolean 
   const connection = "stream" in request ? request.stream : request.socket;
   if (!connection.destroyed) return false;
   const errors = reason instanceof Error ? [reason, reason.cause] : [];
-  // A connection has the error that ended it, whatever its code.
-  return errors.some(
-    (error) => isStreamEnd(error) || (error instanceof Error && [request.errored, connection.errored].includes(error)),
-  );
-}
-
-/** Whether an error says that a stream had ended. An ECONNRESET of the system does not: it may be that of another connection. */
-function isStreamEnd(error: unknown): boolean {
-  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return false;
-  if (error.code === "ECONNRESET") return !("syscall" in error);
-  return error.code === "ECANCELED" || error.code === "ABORT_ERR" || /^ERR_(STREAM|HTTP2)_/.test(error.code);
+  return errors.some((error) => {
+    if (!(error instanceof Error)) return false;
+    // A connection has the error that ended it, whatever its code.
+    if ([request.errored, connection.errored].includes(error)) return true;
+    if (!("code" in error) || typeof error.code !== "string") return false;
+    // An ECONNRESET of the system may be that of another connection.
+    if (error.code === "ECONNRESET") return !("syscall" in error);
+    return error.code === "ECANCELED" || error.code === "ABORT_ERR" || /^ERR_(STREAM|HTTP2)_/.test(error.code);
+  });
 }
 
 /** Returns the set of controllers that abort with a shutdown signal, for its reason. */

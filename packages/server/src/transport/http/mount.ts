@@ -56,7 +56,12 @@ export class Mount {
    */
   answer(request: IncomingMessage, response: ServerResponse): void {
     if (request.socket.localPort !== undefined) this.#onPort(request.socket.localPort);
-    request.url = this.#urlBelowPrefix(request);
+    request.url ??= "/";
+    const path = pathOf(request);
+    // Express and similar routers have removed the prefix before.
+    const isRemoved = "baseUrl" in request && typeof request.baseUrl === "string" && request.baseUrl !== "";
+    const hasPrefix = path === this.#prefix || path.startsWith(`${this.#prefix}/`);
+    if (hasPrefix && !isRemoved) request.url = withoutPrefix(this.#prefix, request.url);
     this.#open.add(response);
     response.once("close", () => {
       this.#open.delete(response);
@@ -92,18 +97,5 @@ export class Mount {
     }, graceMs);
     await idle.promise;
     clearTimeout(force);
-  }
-
-  /**
-   * Returns the path and query of a request without the prefix.
-   *
-   * Express and similar routers have removed it before.
-   */
-  #urlBelowPrefix(request: IncomingMessage): string {
-    const { url = "/" } = request;
-    const isRemoved = "baseUrl" in request && typeof request.baseUrl === "string" && request.baseUrl !== "";
-    const path = pathOf(request);
-    if (isRemoved || (path !== this.#prefix && !path.startsWith(`${this.#prefix}/`))) return url;
-    return withoutPrefix(this.#prefix, url);
   }
 }

@@ -94,8 +94,13 @@ export class SseStream implements Beating, Disposable {
     const isReady = writable.write(text);
     failpoint("devtool:sse.write.after");
     if (isReady) return;
-    this.#draining = drained(writable);
-    await this.#draining;
+    // Ready once the socket accepts more data, or is closed.
+    const ready = Promise.withResolvers<void>();
+    this.#draining = ready.promise;
+    writable.once("drain", ready.resolve).once("close", ready.resolve);
+    if (writable.destroyed) ready.resolve();
+    await ready.promise;
+    writable.off("drain", ready.resolve).off("close", ready.resolve);
     this.#draining = undefined;
   }
 }
@@ -103,15 +108,6 @@ export class SseStream implements Beating, Disposable {
 /** The `writeHead` that the responses of HTTP/1.1 and HTTP/2 have in common. */
 interface Head {
   writeHead(status: number, headers: ResponseHeaders): unknown;
-}
-
-/** Resolves once a stream accepts more data, or is closed. */
-async function drained(writable: Writable): Promise<void> {
-  const ready = Promise.withResolvers<void>();
-  writable.once("drain", ready.resolve).once("close", ready.resolve);
-  if (writable.destroyed) ready.resolve();
-  await ready.promise;
-  writable.off("drain", ready.resolve).off("close", ready.resolve);
 }
 
 /**
