@@ -105,8 +105,12 @@ function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }:
       const queued = create(QueuedMessageSchema, { message, delivery, approvalMode });
       return { ...task, queuedMessages: [...task.queuedMessages, queued] };
     }
-    case "messageTaken":
-      return withTaken(task, payload.value.messageId);
+    case "messageTaken": {
+      const { messageId } = payload.value;
+      const taken = task.queuedMessages.find(({ message }) => message?.messageId === messageId)?.message;
+      const rest = withoutQueued(task, messageId);
+      return taken ? { ...rest, history: [...rest.history, taken] } : rest;
+    }
     case "messageWithdrawn":
       return withoutQueued(task, payload.value.messageId);
     case "renamed":
@@ -151,13 +155,6 @@ function reduceStateChange(task: Task, change: StateChange, state: TaskState, se
   const answered = openToolCalls(changed).filter((call) => isAwaitingApproval(call) && !open.has(call.toolCallId));
   const closed = answered.map(({ confirmationRequest: _answered, ...call }) => call);
   return [...closed, ...openCalls].reduce((folded, call) => withToolCall(folded, call, undefined, sequence), changed);
-}
-
-/** Moves a queued message to the end of the conversation. */
-function withTaken(task: Task, messageId: string): Task {
-  const taken = task.queuedMessages.find(({ message }) => message?.messageId === messageId)?.message;
-  const rest = withoutQueued(task, messageId);
-  return taken ? { ...rest, history: [...rest.history, taken] } : rest;
 }
 
 /** Removes the first queued message with an id. Clients may use an id twice (STREAM-7). */

@@ -19,7 +19,6 @@ import {
   ArtifactSchema,
   CitationSchema,
   type Message,
-  type Part,
   PartSchema,
   SummarySchema,
   type Task,
@@ -80,8 +79,13 @@ export class RunEvents {
         const { text, openCalls } = payload.value;
         return [...this.#calls(openCalls), ...this.#text(text, stateMessageId(this.#task))];
       }
-      case "reply":
-        return payload.value.parts.flatMap((part) => this.#replyPart(part, payload.value));
+      case "reply": {
+        const { parts, messageId } = payload.value;
+        return parts.flatMap((part) => {
+          if (part.content.case === "text") return this.#text(part.content.value, messageId);
+          return this.#custom("part", toJson(PartSchema, part));
+        });
+      }
       case "created":
       case "messageQueued":
         return payload.value.message ? this.#message(payload.value.message) : [];
@@ -154,11 +158,6 @@ export class RunEvents {
   #calls(calls: readonly ToolCall[]): JsonObject[] {
     if (calls.length === 0) return [];
     return [...this.endText(), ...calls.flatMap((call) => this.#tools.update(call, this.#task))];
-  }
-
-  #replyPart(part: Part, { messageId }: Message): JsonObject[] {
-    if (part.content.case === "text") return this.#text(part.content.value, messageId);
-    return this.#custom("part", toJson(PartSchema, part));
   }
 
   /** Shows a user's message that was sent by another client. */
