@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { emptyTask, MessageSchema, Role, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
+import { emptyTask, MessageSchema, Role, reduceTask, type Task } from "@devtool/schema";
 import type { ChatTransport } from "ai";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { streamMessage, subscribeTask } from "../follow.ts";
@@ -107,10 +107,14 @@ class AgentChatTransport implements ChatTransport<AgentUIMessage> {
     for await (const event of subscribeTask(this.#client, { taskId }, signal, this.#options)) {
       task = reduceTask(task, event);
       this.#tasks.set(chatId, task);
-      const messageId = beginOfTurn(event);
-      if (messageId !== undefined && event.sequence <= now.sequence) {
+      const { payload } = event;
+      let message = payload.case === "message" ? payload.value : undefined;
+      if (payload.case === "created") message = payload.value.message;
+      // A message begins a turn if it says something. Answers alone continue a turn.
+      const saysSomething = message?.parts.some(({ content }) => content.case !== "confirmation");
+      if (message && saysSomething && event.sequence <= now.sequence) {
         encoder = new ChunkEncoder();
-        turn = [start(messageId, task)];
+        turn = [start(message.messageId, task)];
       }
       turn.push(...encoder.encode(event, task));
       if (event.sequence < now.sequence) continue;
@@ -135,14 +139,6 @@ interface ChatMessages {
  */
 function start(messageId: string, { id }: Task): Chunk {
   return { type: "start", messageId: `response-${messageId}`, messageMetadata: { taskId: id } };
-}
-
-/** Returns the id of the message with which an event begins a turn: one that says something. Answers continue a turn. */
-function beginOfTurn({ payload }: TaskEvent): string | undefined {
-  const message =
-    payload.case === "created" ? payload.value.message : payload.case === "message" ? payload.value : undefined;
-  if (!message || message.parts.every(({ content }) => content.case === "confirmation")) return undefined;
-  return message.messageId;
 }
 
 /**

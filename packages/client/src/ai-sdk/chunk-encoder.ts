@@ -41,7 +41,13 @@ export class ChunkEncoder {
       case "thought": {
         const { subject, description } = payload.value;
         const thought = [subject, description].filter((line) => line !== "").join("\n\n");
-        return [...this.#endText(), ...reasoning(`thought-${sequence}`, thought)];
+        const id = `thought-${sequence}`;
+        return [
+          ...this.#endText(),
+          { type: "reasoning-start", id },
+          { type: "reasoning-delta", id, delta: thought },
+          { type: "reasoning-end", id },
+        ];
       }
       case "toolCall":
         return this.#calls([payload.value], task);
@@ -53,8 +59,12 @@ export class ChunkEncoder {
           ...this.#endText(),
           ...endOf(event, task),
         ];
-      case "usage":
-        return usageOf(task);
+      case "usage": {
+        const { id, usage } = task;
+        if (!usage) return [];
+        const tokens = { inputTokens: Number(usage.inputTokens), outputTokens: Number(usage.outputTokens) };
+        return [{ type: "message-metadata", messageMetadata: { taskId: id, usage: tokens } }];
+      }
       case "notice":
         return [{ type: "data-notice", data: { text: payload.value.text }, transient: true }];
       case "summary":
@@ -126,20 +136,6 @@ export class ChunkEncoder {
     }
     return [...this.#endText(), { type: "data-part", data: toJson(PartSchema, part) }];
   }
-}
-
-function reasoning(id: string, delta: string): Chunk[] {
-  return [
-    { type: "reasoning-start", id },
-    { type: "reasoning-delta", id, delta },
-    { type: "reasoning-end", id },
-  ];
-}
-
-function usageOf({ id, usage }: Task): Chunk[] {
-  if (!usage) return [];
-  const tokens = { inputTokens: Number(usage.inputTokens), outputTokens: Number(usage.outputTokens) };
-  return [{ type: "message-metadata", messageMetadata: { taskId: id, usage: tokens } }];
 }
 
 function endOf({ state }: TaskEvent, task: Task): Chunk[] {
