@@ -125,7 +125,7 @@ describe("changed arguments (TOOL-12) of the coding agent", () => {
       await first.kill();
 
       const second = await startServerProcess(place);
-      const after = await reopened(clientOf(second.info, dialect), before);
+      const after = await reopened(clientOf(second.info, dialect), before, "echo mine >>a.txt");
       expect(after.snapshot().questions[0]?.inputParameters).toEqual(asked?.inputParameters);
       // Without a turn that runs, too.
       await expect(edit(after, { command: 5 })).rejects.toThrow("must be of type string");
@@ -133,7 +133,7 @@ describe("changed arguments (TOOL-12) of the coding agent", () => {
       await second.kill();
 
       const third = await startServerProcess(place);
-      const last = await reopened(clientOf(third.info, dialect), before);
+      const last = await reopened(clientOf(third.info, dialect), before, "echo better >>a.txt");
       await last.answer(asked?.toolCallId ?? "", "proceed_once", soon());
       expect([last.snapshot().task.state, await ground.read("a.txt")]).toEqual([TaskState.COMPLETED, "better\n"]);
       expect(toldOf(ground.fake)).toMatchObject([{ note: expect.stringContaining("The user changed the arguments") }]);
@@ -173,12 +173,16 @@ function edit(view: TaskView, modifiedArguments: JsonObject): Promise<void> {
   return view.answer(toolCallId, "modify_arguments", soon(), { modifiedArguments });
 }
 
-/** A view of the same task after a restart of the server, once it shows the question. */
-async function reopened(client: DevtoolClient, before: TaskView): Promise<TaskView> {
+/**
+ * A view of the same task after a restart of the server, once it asks about a command. Earlier questions are in the log, too,
+ * and a view that reads it shows each for a moment.
+ */
+async function reopened(client: DevtoolClient, before: TaskView, command: string): Promise<TaskView> {
   const view = createTaskView(client, { taskId: before.snapshot().task.id });
   const leave = new AbortController();
   const followed = view.follow(leave.signal);
-  await expect.poll(() => view.snapshot().questions.length, { timeout: 60_000 }).toBe(1);
+  const asked = [{ inputParameters: { command } }];
+  await expect.poll(() => view.snapshot().questions, { timeout: 60_000 }).toMatchObject(asked);
   leave.abort();
   await followed;
   return view;
