@@ -56,12 +56,23 @@ describe.skipIf(LEFT_TO_CI !== "" || !HAS_TMUX)(
       expect(readFileSync(join(home, "playground/asked.txt"), "utf8")).toBe("answered");
     });
 
+    it("does not answer with a key that Ctrl-C follows at once, and leaves while no server is there", async () => {
+      await terminal.type("write asked.txt answered", "Enter");
+      await terminal.shows(/^choose >$/m);
+      await server.kill();
+      await terminal.shows(/is gone: waiting for it to start again$/m);
+      await terminal.type("", "y", "C-c");
+      await terminal.shows(/^\$$/m);
+      server = await serve();
+      expect(existsSync(join(home, "playground/asked.txt"))).toBe(false);
+    });
+
     it("leaves with Ctrl-C while no server is there", async () => {
       await terminal.type("write asked.txt answered", "Enter");
       await terminal.shows(/^choose >$/m);
       await server.kill();
       await terminal.type("y", "Enter");
-      await terminal.shows(/is gone: waiting for it to start again$/m);
+      await terminal.shows(/is gone: waiting for it to start again$[\s\S]*working \d+s/m);
       await terminal.type("", "C-c");
       await terminal.shows(/^· not canceled: the server is not running; it will have the task when it starts/m);
       await terminal.type("", "C-c");

@@ -23,8 +23,8 @@ export interface ConnectionOptions {
 export interface Connection {
   readonly client: DevtoolClient;
   readonly address: Address;
-  /** Returns whether a call waits for the server to start again. */
-  readonly isWaiting: () => boolean;
+  /** Returns whether the server is gone, so that calls wait for it to start again. */
+  readonly isServerGone: () => boolean;
 }
 
 /**
@@ -115,14 +115,14 @@ export async function connectionTo(address: Address, { io, notify, ...options }:
   const open = (to: Address): Promise<Transport> => createTransport(to, protocol);
   const { info } = address;
   if (info?.token !== address.token) {
-    return { client: createDevtoolClient(await open(address)), address, isWaiting: () => false };
+    return { client: createDevtoolClient(await open(address)), address, isServerGone: () => false };
   }
   const find = async (signal: AbortSignal): Promise<Address | undefined> => {
     const found = await findServer(options, io, signal);
     return found?.info && found;
   };
   const transport = new ReconnectingTransport({ address, transport: await open(address) }, { find, open, notify });
-  return { client: createDevtoolClient(transport), address, isWaiting: () => transport.isWaiting };
+  return { client: createDevtoolClient(transport), address, isServerGone: () => transport.isServerGone };
 }
 
 /** Returns a client for an address. Throws for an unknown protocol. */

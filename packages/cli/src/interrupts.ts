@@ -12,7 +12,7 @@ export interface InterruptOptions {
   readonly prompter: Prompter;
   /** Returns the current task; its id is empty while there is none. */
   readonly running: () => Task;
-  /** Returns whether the turn waits for its server to start again. */
+  /** Returns whether the server is gone, so that calls wait for it to start again. */
   readonly isServerGone: () => boolean;
 }
 

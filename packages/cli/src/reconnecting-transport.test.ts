@@ -37,9 +37,20 @@ describe("a transport that follows its server", () => {
     ]);
   });
 
+  it("takes the server for gone from the first call that waits until one finds it", async () => {
+    const canceling = new AbortController();
+    const gone = (): Promise<undefined> => Promise.resolve(undefined);
+    const { tasks, transport } = following([gone, gone, running], { onSaid: () => canceling.abort() });
+    const states = [transport.isServerGone];
+    await expect(tasks.getTask({ taskId: "t1" }, { signal: canceling.signal })).rejects.toThrow("canceled");
+    states.push(transport.isServerGone);
+    await tasks.getTask({ taskId: "t1" });
+    expect([...states, transport.isServerGone]).toEqual([false, true, false]);
+  });
+
   it("says in the end what had its port", async () => {
     const foreign = (): Promise<Address> => Promise.reject(new UnprovenServerError("another program listens"));
-    const { tasks } = following([foreign, foreign], 1);
+    const { tasks } = following([foreign, foreign], { maxWaitMs: 1 });
     await expect(tasks.getTask({ taskId: "t1" })).rejects.toThrow(
       "no server came back within 0.001 seconds: another program listens",
     );
@@ -66,10 +77,17 @@ describe("a transport that follows its server", () => {
   const running = (): Promise<Address> => Promise.resolve(addressAt(2));
 
   /** A client of a server that was found once; further looks give what is listed, one by one. */
-  function following(looks: readonly ((signal: AbortSignal) => Promise<Address | undefined>)[], maxWaitMs = 60_000) {
+  function following(
+    looks: readonly ((signal: AbortSignal) => Promise<Address | undefined>)[],
+    { maxWaitMs = 60_000, onSaid = (): void => undefined } = {},
+  ) {
     const said: string[] = [];
+    const notify = (text: string): void => {
+      said.push(text);
+      onSaid();
+    };
     const next = looks.values();
-    const transport = createRouterTransport(({ service }) =>
+    const running = createRouterTransport(({ service }) =>
       service(TaskService, { getTask: ({ taskId }) => ({ task: { id: taskId } }) }),
     );
     const first = { address: addressAt(1), transport: createRouterTransport(() => undefined) };
@@ -78,9 +96,9 @@ describe("a transport that follows its server", () => {
       if (look.done) throw new Error("looked more often than the test says");
       return look.value(signal);
     };
-    const open = () => Promise.resolve(transport);
-    const following = new ReconnectingTransport(first, { find, open, notify: (text) => said.push(text), maxWaitMs });
-    return { tasks: createDevtoolClient(following).tasks, said };
+    const open = () => Promise.resolve(running);
+    const transport = new ReconnectingTransport(first, { find, open, notify, maxWaitMs });
+    return { tasks: createDevtoolClient(transport).tasks, transport, said };
   }
 
   function addressAt(port: number): Address {

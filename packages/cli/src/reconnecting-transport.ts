@@ -43,7 +43,6 @@ export interface ReconnectOptions {
  */
 export class ReconnectingTransport implements Transport {
   #current: OpenTransport;
-  #waiting = 0;
   /** Whether the user was told that the server is gone. */
   #isToldGone = false;
   readonly #options: ReconnectOptions;
@@ -53,9 +52,9 @@ export class ReconnectingTransport implements Transport {
     this.#options = options;
   }
 
-  /** Whether a call waits for the server to start again. */
-  get isWaiting(): boolean {
-    return this.#waiting > 0;
+  /** Whether the server is gone, as the user was told, and no call has found it again. Calls wait for it. */
+  get isServerGone(): boolean {
+    return this.#isToldGone;
   }
 
   readonly unary: Transport["unary"] = async (method, signal, timeoutMs, header, input, contextValues) => {
@@ -83,7 +82,6 @@ export class ReconnectingTransport implements Transport {
       const gone = looked.problem ?? `the server at ${this.#current.address.url} is gone`;
       this.#options.notify(`${gone}: waiting for it to start again`);
     }
-    this.#waiting++;
     try {
       const end = performance.now() + maxWaitMs;
       while (performance.now() < end) {
@@ -93,8 +91,6 @@ export class ReconnectingTransport implements Transport {
       }
     } catch (reason) {
       throw signal.aborted ? new ConnectError("canceled", Code.Canceled, undefined, undefined, reason) : reason;
-    } finally {
-      this.#waiting--;
     }
     // The next call waits again, and tells the user.
     this.#isToldGone = false;

@@ -22,7 +22,7 @@ export interface ChatParts extends AnswerMeans {
   readonly timers: Timers;
   /** The workspace on this machine; undefined if it is on another one. */
   readonly workspace: string | undefined;
-  /** Returns whether the turn waits for its server to start again. */
+  /** Returns whether the server is gone, so that calls wait for it to start again. */
   readonly isServerGone: () => boolean;
   /** Completes the text before the cursor. */
   readonly complete: (before: string) => Promise<readonly string[]>;
@@ -127,13 +127,15 @@ export class Chat {
     this.#options.onChange();
   }
 
-  /** Cancels the turn, and takes queued messages back. Returns whether there was a turn. */
+  /** Cancels the turn, and takes queued messages back. Returns false if there is no turn, or only a question of a server that is gone. */
   cancelTurn(): boolean {
-    const isBusy = this.tasks.isWorking || this.asking.call !== undefined;
+    this.asking.keys.forget();
+    const isServerGone = this.#options.isServerGone();
+    const isBusy = this.tasks.isWorking || (this.asking.call !== undefined && !isServerGone);
     if (!isBusy || this.turn.isCanceling) return false;
     const queued = this.outbox.texts;
     this.outbox.clear();
-    void this.turn.cancel(this.#options.isServerGone()).then((notice) => {
+    void this.turn.cancel(isServerGone).then((notice) => {
       if (queued.length > 0) this.composer.restore(queued.join("\n"));
       if (notice !== "") this.printout.tell(notice);
       this.#options.onChange();

@@ -54,6 +54,17 @@ describe("the keys of a question", () => {
     expect(played.told).toEqual(["ready", "key n"]);
   });
 
+  it("are forgotten when the turn is canceled at once", () => {
+    const played = play();
+    played.keys.drawn();
+    played.type("y\r");
+    played.keys.forget();
+    played.pass(50);
+    played.type("n");
+    played.pass(50);
+    expect(played.told).toEqual(["ready", "key n"]);
+  });
+
   it("do not answer the next question", () => {
     const played = play();
     played.keys.drawn();

@@ -71,6 +71,13 @@ export class QuestionKeys {
     if (this.#isQuiet) this.#quiet();
   }
 
+  /** Forgets a key that has not answered yet: the user has canceled the turn since. */
+  forget(): void {
+    if (this.#pending.length === 0) return;
+    this.#pending = [];
+    this.#cancelTimer();
+  }
+
   /** Handles input while the question is shown. */
   take(input: TerminalInput): void {
     if (this.#state !== "ready") {

@@ -98,7 +98,7 @@ class TerminalChat {
       approve: automaticApprover(options.options, io, (text) => this.#chat.printout.tell(text)),
       workspace: this.#workspace,
       style: () => this.#style,
-      isServerGone: connection.isWaiting,
+      isServerGone: connection.isServerGone,
       edit: (text, name) => this.#ink.lend(() => editText(text, name, io)),
       editArguments: (call) => this.#ink.lend(() => edits.edit(call)),
       complete: (before) => completer.complete(before),

@@ -48,7 +48,7 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
 
 /** Chats line by line: for pipes, and for terminals that cannot move their cursor. */
 async function lineChat({ connection, options, io, onNotice }: ChatDependencies): Promise<number> {
-  const { client, address, isWaiting } = connection;
+  const { client, address, isServerGone } = connection;
   const session = new ChatSession(client, options, io);
   onNotice((text) => session.tell(`· ${text}`));
   await session.refreshCommands(session.signal);
@@ -61,7 +61,7 @@ async function lineChat({ connection, options, io, onNotice }: ChatDependencies)
   writeLine(io.stdout, paint("dim", `${visible(headline(address, options))}\n${WELCOME}`));
   const { approve, exitCode } = createAnswering({ approve: "ask", ...options }, io, prompter.questioner);
   const conversation = session.conversation(approve);
-  const interrupts = new Interrupts({ client, io, prompter, running: () => session.running, isServerGone: isWaiting });
+  const interrupts = new Interrupts({ client, io, prompter, running: () => session.running, isServerGone });
   await session.open(conversation, interrupts);
   for (;;) {
     let line = await prompter.message(paint("heading", "> "), session.signal);
