@@ -17,6 +17,8 @@ const MAX_REFUSAL = 2000;
 /** A caller of the server, as `postRun` and `FrontEnd` take it. */
 type Address = Pick<DevtoolServer, "url" | "token">;
 
+const DENIED = { type: "RUN_ERROR", code: "permission_denied" };
+
 describe("a hostile client of AG-UI", { timeout: 120_000 }, () => {
   let workspace: string;
   let issuer: Issuer;
@@ -224,18 +226,16 @@ describe("a hostile client of AG-UI", { timeout: 120_000 }, () => {
     expect([again.texts, again.interrupts, existsSync(path)]).toEqual([["Done."], [], true]);
   });
 
-  it("gets by the settings of a run nothing that only an approval gives", async () => {
+  it.each([
+    ["a wider mode, which has no effect", { approvalMode: "APPROVAL_MODE_YOLO" }, { outcome: { type: "interrupt" } }],
+    ["an MCP server", { mcpServers: [{ name: "m", stdio: { command: "touch", args: ["made"] } }] }, DENIED],
+    ["an option of the agent", { agentOptions: { mode: "yolo" } }, DENIED],
+  ])("gets by the settings of a run nothing that only an approval gives: %s", async (_, sessionSettings, end) => {
     const bob = { url: server.url, token: await issuer.tokenFor("bob", "read") };
-    const stdio = { name: "m", stdio: { command: "touch", args: [join(workspace, "mcp.txt")] } };
-    for (const sessionSettings of [
-      { approvalMode: "YOLO" },
-      { mcpServers: [stdio] },
-      { agentOptions: { mode: "yolo" } },
-    ]) {
-      const messages = [{ id: crypto.randomUUID(), role: "user", content: "run touch yolo.txt" }];
-      const props = { forwardedProps: { devtool: { sessionSettings } } };
-      await postRun(bob, { ...bareRun(crypto.randomUUID()), ...props, messages });
-      for (const name of ["yolo.txt", "mcp.txt"]) expect(existsSync(join(workspace, name))).toBe(false);
-    }
+    const messages = [{ id: crypto.randomUUID(), role: "user", content: "run touch made" }];
+    const props = { forwardedProps: { devtool: { sessionSettings } } };
+    const { events } = await postRun(bob, { ...bareRun(crypto.randomUUID()), ...props, messages });
+    expect(events.at(-1)).toMatchObject(end);
+    expect(existsSync(join(workspace, "made"))).toBe(false);
   });
 });
