@@ -17,7 +17,8 @@ async function manifestProblems(tarball: ArrayBuffer): Promise<readonly string[]
 /** Returns the entries and files of a package whose types TypeScript does not find, or finds wrong, from an ES module. */
 async function typeProblems(tarball: ArrayBuffer): Promise<readonly string[]> {
   const result = await checkPackage(createPackageFromTarballData(new Uint8Array(tarball)));
-  return result.types ? result.problems.filter(concernsEsm).map((problem) => JSON.stringify(problem)) : [];
+  if (!result.types) return ["it has no types"];
+  return result.problems.filter(concernsEsm).map((problem) => JSON.stringify(problem));
 }
 
 function concernsEsm(problem: Problem): boolean {

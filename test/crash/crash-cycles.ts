@@ -30,7 +30,7 @@ export async function runCrashCycles({ cycles, seed, sabotage }: CrashOptions): 
   try {
     for (let cycle = 0; cycle < cycles; cycle++) {
       const lifeMs = 5 + random() * 195;
-      // What forgets that a tool had begun shows only where the tool had its effect, which takes long on a busy machine.
+      // A forgotten start can be detected only if the tool has already had its effect, which takes a while on a busy machine.
       const from = sabotage === "forget-start" ? "its first result" : MOMENTS[cycle % MOMENTS.length];
       await crashOnce(directories, witness, { lifeMs, from: from ?? "its start" });
       spoil(join(directories.data, "tasks.db"), sabotage);
@@ -75,7 +75,7 @@ async function crashOnce(directories: Directories, witness: Witness, { lifeMs, f
   await Promise.all([...writers, confirmer]);
 }
 
-/** What event the life of a server is counted from. Undefined: any. */
+/** The event from which the life of a server is counted. Undefined: the first one of any kind. */
 const SIGNS = {
   "its first event": undefined,
   "its first tool": hasToolIn(ToolCallStatus.EXECUTING),

@@ -207,7 +207,12 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
   const model = agents.default.model ?? "";
   shutdown.signal.addEventListener("abort", () => browsers?.[Symbol.dispose](), { once: true });
   return {
-    ...{ core, answering: { routes, authenticator }, shutdown, token, proofKey, model },
+    core,
+    answering: { routes, authenticator },
+    shutdown,
+    token,
+    proofKey,
+    model,
     transport: () => transportTo(core, { shutdown: shutdown.signal, onError }),
   };
 }

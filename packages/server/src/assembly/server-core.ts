@@ -80,7 +80,11 @@ export async function openCore(
   const messages = new RecordedMessages({ store, now, retryWindowMs, shared: opened.shared });
   const copied = opened.shared && messages;
   const registry = new SessionRegistry({
-    ...{ store, createExecutor, now, messages: copied, shared: opened.shared },
+    store,
+    createExecutor,
+    now,
+    messages: copied,
+    shared: opened.shared,
     assertReachable: (path) => assertReachable(path, rootsOf(options)),
   });
   const ownKeys = dataDirectory === undefined ? undefined : keyFile(join(dataDirectory, "signing-keys.json"));
@@ -136,7 +140,9 @@ function joinFleet(
   signal: AbortSignal,
 ): InboxWorker {
   const inbox = new InboxWorker({
-    ...{ inbox: shared.inbox, registry, onError },
+    inbox: shared.inbox,
+    registry,
+    onError,
     onPushConfig: async (session, id) => notifications.tasks?.take(session, id),
   });
   void new Takeover({ registry, shared, clock, onError }).watch(signal);

@@ -12,12 +12,13 @@ export function assertTurn(message: Message, session: Settings, options: Pick<Se
     throw invalid("message_settings.turn", "", problem, "send it with a message");
   }
   const { approvalPolicy, sandboxPolicy } = turnSettings;
-  // A newer client may name a policy that is stricter than all policies that this server knows.
-  for (const [field, value, known] of [
-    ["approval_policy", approvalPolicy, ApprovalPolicy[approvalPolicy]],
-    ["sandbox_policy", sandboxPolicy, SandboxPolicy[sandboxPolicy]],
-  ] as const)
-    if (known === undefined) throw invalid(`message_settings.turn.${field}`, String(value), "is not a policy");
+  assertPolicy("approval_policy", approvalPolicy, ApprovalPolicy);
+  assertPolicy("sandbox_policy", sandboxPolicy, SandboxPolicy);
   options.assertTurn(session.sessionSettings?.agent ?? "", turnSettings);
   turnDirectory(session, message);
+}
+
+/** Refuses a policy that this server does not know: that of a newer client may be stricter than all others. */
+function assertPolicy(field: string, value: number, known: Readonly<Record<number, string>>): void {
+  if (known[value] === undefined) throw invalid(`message_settings.turn.${field}`, String(value), "is not a policy");
 }

@@ -31,10 +31,7 @@ export interface Permit {
  */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
-  readonly #semaphore = new Semaphore(() => {
-    if (!this.isOpen) return MAX_IN_FLIGHT;
-    return this.#options.clock.now() >= this.#openUntil ? 1 : 0;
-  });
+  readonly #semaphore = new Semaphore(() => this.#limit());
   #failures = 0;
   /** The time in milliseconds before which no probe is permitted. */
   #openUntil = 0;
@@ -106,6 +103,11 @@ export class CircuitBreaker {
         this.#timeNextProbe();
       },
     };
+  }
+
+  #limit(): number {
+    if (!this.isOpen) return MAX_IN_FLIGHT;
+    return this.#options.clock.now() >= this.#openUntil ? 1 : 0;
   }
 
   /** Schedules the next probe, while the circuit is open and a post waits. */

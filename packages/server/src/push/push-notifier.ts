@@ -144,7 +144,9 @@ export class PushNotifier implements AsyncDisposable {
     if (!encoding || fence === undefined || deliveries.has(configId)) return;
     const breaker = this.#breakerOf(config, principal);
     const delivery = new Delivery(this.#services, subscription, {
-      ...{ encoding, breaker, fence },
+      encoding,
+      breaker,
+      fence,
       onIdle: () => this.#closeIdle(taskId),
     });
     deliveries.set(configId, delivery);

@@ -157,11 +157,13 @@ export class SqliteTaskStore implements ServerStore {
 
   /** Commits the queued appends and closes the file. */
   [Symbol.asyncDispose](): Promise<void> {
-    this.#closed ??= (async () => {
-      if (this.#queue.length > 0) this.#flush();
-      this.#database.close();
-    })();
+    this.#closed ??= this.#close();
     return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    if (this.#queue.length > 0) this.#flush();
+    this.#database.close();
   }
 
   /**

@@ -261,7 +261,11 @@ export class SessionRegistry implements AsyncDisposable {
     const { store, now, messages, shared } = this.#options;
     const log = new EventLog({ store, task, conversation, now, lease, feed: this.feed });
     return new TaskSession({
-      ...{ log, executor, lease, messages, sessions: shared?.sessions },
+      log,
+      executor,
+      lease,
+      messages,
+      sessions: shared?.sessions,
       earlier: (current) => conversation.earlier.of(store, current),
     });
   }

@@ -89,7 +89,11 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     this.#executor = executor;
     this.#earlier = earlier;
     this.#runner = new TurnRunner({
-      ...{ log, recorder: this.#recorder, executor, earlier, sessions },
+      log,
+      recorder: this.#recorder,
+      executor,
+      earlier,
+      sessions,
       recordEnd: (outcome) => this.#end(outcome),
     });
     this.#messages = messages;

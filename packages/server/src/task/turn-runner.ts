@@ -80,11 +80,13 @@ export class TurnRunner implements AsyncDisposable {
 
   /** Waits for the end of the turn that runs, if one does, and closes the executor. */
   [Symbol.asyncDispose](): Promise<void> {
-    this.#closed ??= (async () => {
-      await this.#run?.ended;
-      await this.#options.executor[Symbol.asyncDispose]?.();
-    })();
+    this.#closed ??= this.#close();
     return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    await this.#run?.ended;
+    await this.#options.executor[Symbol.asyncDispose]?.();
   }
 
   /** Ends the agent at once: what it does cannot be recorded any more, and another server may do it as well. */

@@ -89,15 +89,21 @@ class CardVariants {
     if (!key) return variantOf(this.#v1);
     const current = await key();
     if (this.#signed?.keyId !== current.keyId) {
-      // The entity tag is that of the card and the key, which servers behind one address share, and not of the signature, in
-      // which each of them has other random bytes.
-      const { etag } = variantOf({ card: this.#v1, key: current.keyId });
-      const variant = import("../auth/card-signature.ts").then(async ({ signCard }) => {
-        return { body: JSON.stringify(await signCard(this.#v1, current)), etag };
-      });
-      this.#signed = { keyId: current.keyId, variant };
+      this.#signed = { keyId: current.keyId, variant: this.#sign(current) };
     }
     return this.#signed.variant;
+  }
+
+  /**
+   * Returns the form of 1.0 with the signature of a key.
+   *
+   * Its entity tag is that of the card and the key, which servers behind one address share, and not of the signature, in which
+   * each of them has other random bytes.
+   */
+  async #sign(key: CardKey): Promise<Variant> {
+    const { signCard } = await import("../auth/card-signature.ts");
+    const { etag } = variantOf({ card: this.#v1, key: key.keyId });
+    return { body: JSON.stringify(await signCard(this.#v1, key)), etag };
   }
 }
 

@@ -48,14 +48,13 @@ export function restRoutes(endpoint: Endpoint): Route[] {
     httpBindingsOf(operation.spec.method).map((binding) => operationResource(endpoint, operation, binding)),
   );
   // `/tasks/{id}` also matches paths that end in a verb, so those with a verb come first.
-  const [withVerb = [], others = []] = [true, false].map((hasVerb) =>
-    resources.filter(({ template }) => /:\w+$/.test(template) === hasVerb),
-  );
+  const hasVerb = ({ template }: Resource): boolean => /:\w+$/.test(template);
+  const ordered = [...resources.filter(hasVerb), ...resources.filter((resource) => !hasVerb(resource))];
   const commands = [
     commandResource(endpoint, "GET", "/commands", "commands/get"),
     commandResource(endpoint, "POST", "/commands:execute", "command/execute"),
   ];
-  return [...withVerb, ...others, ...commands].map((resource) => ({
+  return [...ordered, ...commands].map((resource) => ({
     name: `${resource.httpMethod} ${resource.template}`,
     access: "token",
     matches: (method, path) => method === resource.httpMethod && resource.matches(path),

@@ -65,7 +65,10 @@ interface Said {
   readonly taskId: string;
 }
 
-/** Says to the thread what the run has to say. */
+/**
+ * Sends to the thread of a run what it asks for: a message, answers or a cancellation. Of several servers that do so for a new
+ * thread at the same moment, one begins its task, and the others go on with that one.
+ */
 async function say(run: RequestedRun): Promise<Said> {
   const { input, handler, context, turns } = run;
   const principal = principalOf(context);

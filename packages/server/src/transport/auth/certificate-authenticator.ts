@@ -35,9 +35,7 @@ export function createCertificateAuthenticator(options: CertificateOptions): Aut
       const { issuer, subject } = certificate;
       // Node has no name for an empty one. All callers without a subject would be the same principal.
       if (!issuer || !subject) return { case: "wrong", message: "the client certificate names no subject" };
-      // Node gives a distinguished name with an attribute per line. A principal is a single line.
-      const names = [issuer, subject].map((name) => name.split("\n").map(encodeURIComponent).join(","));
-      const principal = `x509:${names.join("#")}`;
+      const principal = `x509:${encodeName(issuer)}#${encodeName(subject)}`;
       return { case: "caller", value: { principal, rights, source, expireMs: Date.parse(certificate.validTo) } };
     },
   };
@@ -46,4 +44,9 @@ export function createCertificateAuthenticator(options: CertificateOptions): Aut
 /** Identifies the authorities and what their certificates may do (`Caller.source`). */
 export function certificateSource({ rights, authorities }: CertificateOptions): string {
   return sourceOf("certificate", [...rights].sort(), authorities);
+}
+
+/** Encodes a distinguished name, which Node gives with an attribute per line, on a single line. */
+function encodeName(name: string): string {
+  return name.split("\n").map(encodeURIComponent).join(",");
 }

@@ -40,13 +40,11 @@ export async function readSending(
   const promised = tasks.findPromised(clientId, principal);
   assertTakesOutput(asked.message?.acceptedOutputModes ?? [], outputModes);
   const taskId = promised ? "" : tasks.resolve(clientId);
-  let request: SendMessageRequest = { ...asked, taskId, activateExtension: call.activates };
-  // A promised task begins in its context, and with the settings that it was promised with.
-  if (promised) request.contextId = promised.contextId;
-  if (promised?.settings) {
-    const { settings: _own, sessionSettings: _session, ...rest } = request;
-    request = { ...rest, ...settingsFromGeminiCli(promised.settings) };
-  }
+  const request: SendMessageRequest = {
+    ...(promised ? asPromised(asked, promised) : asked),
+    taskId,
+    activateExtension: call.activates,
+  };
   if (pushConfig) request.pushConfig = { ...pushConfig, taskId, format: PushFormat.A2A_V03_PLAIN };
   if (taskId !== "" && request.message) {
     request.message = withOfferedOutcomes(request.message, await findTask(handler, call, taskId));
@@ -56,6 +54,13 @@ export async function readSending(
     tasks.note(found, principal);
   };
   return { request, historyLength, clientId, promised, note };
+}
+
+/** Returns a request in the context and with the settings of the promised task that it begins. */
+function asPromised(request: SendMessageRequest, { contextId, settings }: PromisedTask): SendMessageRequest {
+  if (!settings) return { ...request, contextId };
+  const { settings: _own, sessionSettings: _session, ...rest } = request;
+  return { ...rest, contextId, ...settingsFromGeminiCli(settings) };
 }
 
 /**
