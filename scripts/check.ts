@@ -1,10 +1,9 @@
 /** Runs every check that is not a test: lint and format, protos, fresh generated code, types, published packages. */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ROOT, readManifests } from "./release/manifests.ts";
-import { packPackages } from "./release/pack-packages.ts";
+import { ROOT } from "./release/manifests.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "devtool-check-"));
 const failures: string[] = [];
@@ -22,8 +21,9 @@ function step(name: string, command: string, args: readonly string[]): void {
 
 /** Packs what is published and checks the tarballs. */
 function checkPublished(): void {
-  const published = readManifests().filter(({ isPublished }) => isPublished);
-  step("published packages", "node", ["scripts/check-package.ts", ...packPackages(published, scratch)]);
+  step("pack", "node", ["scripts/tarballs.ts", scratch]);
+  const tarballs = readdirSync(scratch).filter((name) => name.endsWith(".tgz"));
+  step("published packages", "node", ["scripts/check-package.ts", ...tarballs.map((name) => join(scratch, name))]);
 }
 
 /** Checks the workflows with actionlint: the one on this machine, or one that Go builds into the clone. */

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { type PackageManifest, ROOT } from "./manifests.ts";
 
@@ -9,6 +9,8 @@ import { type PackageManifest, ROOT } from "./manifests.ts";
  */
 export function packPackages(packages: readonly PackageManifest[], destination: string): readonly string[] {
   const filters = packages.flatMap(({ name }) => ["--filter", name]);
-  execFileSync("pnpm", [...filters, "pack", "--pack-destination", destination], { cwd: ROOT });
+  const pack = [...filters, "pack", "--pack-destination", destination];
+  const { status, stdout, stderr } = spawnSync("pnpm", pack, { cwd: ROOT, encoding: "utf8" });
+  if (status !== 0) throw new Error(`pnpm pack failed:\n${stdout}${stderr}`);
   return packages.map(({ directory, version }) => join(destination, `devtool-${directory}-${version}.tgz`));
 }

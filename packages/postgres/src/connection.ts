@@ -26,7 +26,7 @@ export interface PostgresOptions {
 
   /**
    * The time in milliseconds after which other servers take over the tasks of this one when it renews its leases no longer.
-   * From 1000; default 3000.
+   * From 1000 to 3600000; default 3000.
    */
   readonly leaseMs?: number | undefined;
 }

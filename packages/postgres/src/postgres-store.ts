@@ -38,6 +38,9 @@ const DEFAULT_LEASE_MS = 3000;
 /** The shortest lease in milliseconds. With less, a garbage collection and a slow statement cost a server its tasks. */
 const MIN_LEASE_MS = 1000;
 
+/** The longest lease in milliseconds. The tasks of a server that dies wait for it, and timers of Node end at 24 days. */
+const MAX_LEASE_MS = 3_600_000;
+
 /** The maximum number of rows to read at a time. */
 const PAGE = 64;
 
@@ -87,12 +90,12 @@ export class PostgresStore implements ServerStore {
 
   /**
    * Connects to a database, and creates the tables when they are missing. Throws a `DevtoolError` that names the database and says
-   * what to do when that fails, and one for a lease that is too short.
+   * what to do when that fails, and one for a lease that is too short or too long.
    */
   static async open(options: PostgresOptions): Promise<PostgresStore> {
     const { leaseMs = DEFAULT_LEASE_MS } = options;
-    if (!(leaseMs >= MIN_LEASE_MS)) {
-      const problem = `the lease of the store is ${leaseMs} ms: give at least ${MIN_LEASE_MS}`;
+    if (!(leaseMs >= MIN_LEASE_MS && leaseMs <= MAX_LEASE_MS)) {
+      const problem = `the lease of the store is ${leaseMs} ms: give ${MIN_LEASE_MS} to ${MAX_LEASE_MS}`;
       throw new DevtoolError(problem, Code.InvalidArgument);
     }
     return new PostgresStore(await openDatabase(options), leaseMs);

@@ -462,7 +462,8 @@ export type StoreConfig = Message<"devtool.v1alpha.StoreConfig"> & {
 
   /**
    * How long this server may be silent before the other servers take over its
-   * tasks. One that is late ends its own agents. Default: 3 seconds.
+   * tasks. One that is late ends its own agents. From 1 second to 1 hour;
+   * default 3 seconds.
    *
    * @generated from field: google.protobuf.Duration lease = 3;
    */
@@ -495,7 +496,8 @@ export type StoreConfigJson = {
 
   /**
    * How long this server may be silent before the other servers take over its
-   * tasks. One that is late ends its own agents. Default: 3 seconds.
+   * tasks. One that is late ends its own agents. From 1 second to 1 hour;
+   * default 3 seconds.
    *
    * @generated from field: google.protobuf.Duration lease = 3;
    */
