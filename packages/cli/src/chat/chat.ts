@@ -234,8 +234,7 @@ export class Chat {
     const before = draft.text.slice(0, draft.cursor);
     const found = await this.#options.complete(before);
     if (this.composer.draft !== draft) return;
-    let common = found[0] ?? before;
-    for (const other of found) while (!other.startsWith(common)) common = common.slice(0, -1);
+    const common = found.reduce(commonStart, found[0] ?? before);
     if (common.length > before.length) {
       const text = common + draft.text.slice(draft.cursor);
       this.composer.write({ ...draft, text, cursor: common.length });
@@ -243,4 +242,11 @@ export class Chat {
     this.composer.candidates = found.length > 1 ? found : [];
     this.#options.onChange();
   }
+}
+
+/** Returns the longest text with which both texts begin. */
+function commonStart(one: string, other: string): string {
+  let end = 0;
+  while (end < one.length && one[end] === other[end]) end++;
+  return one.slice(0, end);
 }

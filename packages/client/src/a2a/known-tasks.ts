@@ -8,7 +8,7 @@ export interface KnownTask {
   readonly contextId: string;
   readonly state: TaskState;
   /**
-   * The sequence of its last event. The client counts events if the agent does not number them.
+   * The sequence of its last event that a stream has shown. The client counts events if the agent does not number them.
    */
   readonly sequence: bigint;
 }

@@ -1,7 +1,7 @@
 /**
- * Maximum time in milliseconds for which events are read without a break. Browsers call longer tasks long.
+ * Minimum time in milliseconds between two breaks in reading. Browsers call longer tasks long.
  */
-const MAX_SLICE_MS = 50;
+const SLICE_MS = 50;
 
 /**
  * Divides the reading of events into macrotasks. Events that have already arrived are read in microtasks, and a page
@@ -14,7 +14,7 @@ export class TimeSlice {
    * Returns whether it is time for a break.
    */
   isOver(): boolean {
-    return performance.now() - this.#began > MAX_SLICE_MS;
+    return performance.now() - this.#began > SLICE_MS;
   }
 
   /**
