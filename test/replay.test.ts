@@ -84,6 +84,23 @@ describe("a message that comes again (STREAM-7)", () => {
     expect(replays).toHaveLength(1);
   });
 
+  it("has the sequences of its first exchange, also for a client that knows the whole task", async () => {
+    const { url, token } = server;
+    const connect = () => createDevtoolClient(createA2aTransport({ url, token, protocolVersion: "0.3" }));
+    const { task } = await connect().tasks.sendMessage({ message: textMessage(crypto.randomUUID(), "text hi") });
+    const taskId = task?.id ?? "";
+    const message = textMessage(crypto.randomUUID(), "text ho");
+    const played: bigint[][] = [];
+    for (const client of [connect(), connect()]) {
+      if (played.length > 0) await client.tasks.getTask({ taskId });
+      const sequences: bigint[] = [];
+      const exchange = streamMessage(client, { taskId, message }, AbortSignal.timeout(30_000));
+      for await (const { sequence } of exchange) sequences.push(sequence);
+      played.push(sequences);
+    }
+    expect(played[1]).toEqual(played[0]);
+  });
+
   it.each([
     { method: "message/send", version: "0.3", role: "user" },
     { method: "SendMessage", version: "1.0", role: "ROLE_USER" },
