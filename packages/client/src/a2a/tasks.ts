@@ -11,7 +11,7 @@ import {
 } from "@devtool/schema";
 import { findReplay } from "@devtool/schema/a2a-v03";
 import { defined, objectOrEmpty } from "@devtool/schema/json";
-import { KnownTasks } from "./known-tasks.ts";
+import { type KnownTask, KnownTasks } from "./known-tasks.ts";
 import { type StreamPosition, taskFromAnswer } from "./plain-agent.ts";
 import { assertPlainList } from "./plain-list.ts";
 import { readFrames } from "./read-frames.ts";
@@ -24,16 +24,17 @@ import { decodeAnswer } from "./wire.ts";
  */
 export function createA2aTaskService(calls: TaskCalls): ServiceImpl<typeof TaskService> {
   const known = new KnownTasks();
-  const redirect = (request: SendMessageRequest): SendMessageRequest =>
-    calls.redirect(request, known.recipient(request.taskId, request.message?.messageId ?? ""));
+  const recipientOf = ({ taskId, message }: SendMessageRequest): KnownTask | undefined =>
+    known.recipient(taskId, message?.messageId ?? "");
   return {
     async sendMessage(request, { signal }) {
-      const answer = await calls.send(redirect(request), signal);
+      const answer = await calls.send(calls.redirect(request, recipientOf(request)), signal);
       return defined({ task: readTask(answer, known), replay: readReplay(answer) });
     },
     async *streamMessage({ request: original = create(SendMessageRequestSchema) }, { signal }) {
-      const request = redirect(original);
-      const sequence = known.find(request.taskId)?.sequence ?? 0n;
+      const recipient = recipientOf(original);
+      const request = calls.redirect(original, recipient);
+      const sequence = request.taskId === "" ? 0n : (recipient?.sequence ?? 0n);
       const start = { ...startPosition(request.taskId, sequence), sent: request.message };
       const answer = calls.stream(request, signal);
       let replay: Replay | undefined;
