@@ -59,15 +59,7 @@ export class ApprovalFile implements ApprovalStorage {
     failpoint("devtool:approvals.sweep.before");
     for (const name of await readdir(this.#directory).catch(() => [])) {
       const pid = TEMPORARY_FILE.exec(name)?.[1];
-      if (pid === undefined) continue;
-      try {
-        process.kill(Number(pid), 0);
-        continue;
-      } catch (reason) {
-        // A process of another user exists, but may not be signalled.
-        if (errorCode(reason) === "EPERM") continue;
-      }
-      await rm(join(this.#directory, name), { force: true });
+      if (pid !== undefined && !isRunning(Number(pid))) await rm(join(this.#directory, name), { force: true });
     }
     failpoint("devtool:approvals.sweep.after");
   }
@@ -94,10 +86,7 @@ export class ApprovalFile implements ApprovalStorage {
     failpoint("devtool:approvals.write.before");
     await rm(temporary, { force: true });
     try {
-      // The file must not exist yet, so no link is followed.
-      await using file = await open(temporary, "wx", 0o600);
-      await file.writeFile(text);
-      await file.sync();
+      await this.#writeTemporary(temporary, text);
       failpoint("devtool:approvals.rename.before");
       await rename(temporary, this.#path);
       await using directory = await open(this.#directory, "r");
@@ -107,5 +96,20 @@ export class ApprovalFile implements ApprovalStorage {
       await rm(temporary, { force: true });
       throw new PolicyError(`approval cannot be saved: ${errorCode(reason)}`, "not-written", { cause: reason });
     }
+  }
+  /** Writes a file that must not exist yet, so that no link is followed, and closes it. */
+  async #writeTemporary(path: string, text: string): Promise<void> {
+    await using file = await open(path, "wx", 0o600);
+    await file.writeFile(text);
+    await file.sync();
+  }
+}
+
+/** Returns whether a process runs. One of another user may not be signalled. */
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (reason) {
+    return errorCode(reason) === "EPERM";
   }
 }
