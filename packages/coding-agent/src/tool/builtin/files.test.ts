@@ -83,6 +83,8 @@ describe("the tools for files", () => {
     expect(await text("glob", { pattern: "**/*.{ts,md}" })).toBe("src/a.ts\nsrc/b.md");
     expect(await text("search_file_content", { pattern: "^two|# t" })).toBe("src/a.ts:2:two\nsrc/b.md:1:# two");
     expect(await text("search_file_content", { pattern: "two", include: "*.md" })).toBe("src/b.md:1:# two");
+    // A binary file has no lines, not even an empty one.
+    expect(await text("search_file_content", { pattern: "^$", include: "*.png" })).toBe("No line matches.");
     expect(await text("glob", { pattern: "*.none" })).toBe("No file matches.");
     await expect(prepare("search_file_content", { pattern: "(" })).rejects.toThrow("is not a valid regular expression");
     await expect(prepare("search_file_content", { pattern: "(?=a)" })).rejects.toThrow(

@@ -107,13 +107,8 @@ async function searchLines(options: ContentSearch, signal: AbortSignal): Promise
   const found: string[] = [];
   for await (const { files } of walk.directories(signal)) {
     for (const file of filter.keep(files.filter(includes))) {
-      let text = "";
-      try {
-        const content = workspace.readFile(file);
-        if (content && isUtf8(content) && !content.includes(0)) text = content.toString("utf8");
-      } catch {
-        // A file that is too large or unreadable counts as empty, as a binary file does.
-      }
+      const text = readTextIfPossible(workspace, file);
+      if (text === undefined) continue;
       for (const [index, line] of text.split("\n").entries()) {
         await pace.rest();
         const isMatch = expression.test(line.slice(0, MAX_SEARCHED_CHARS));
@@ -123,4 +118,14 @@ async function searchLines(options: ContentSearch, signal: AbortSignal): Promise
     }
   }
   return found;
+}
+
+/** Reads a text file. Returns undefined for a file that is binary, too large or unreadable, which a search skips. */
+function readTextIfPossible(workspace: Workspace, path: string): string | undefined {
+  try {
+    const content = workspace.readFile(path);
+    return content && isUtf8(content) && !content.includes(0) ? content.toString("utf8") : undefined;
+  } catch {
+    return undefined;
+  }
 }
