@@ -1,5 +1,5 @@
 import type { TaskActions } from "@devtool/react";
-import { type Dispatch, type KeyboardEvent, type ReactNode, type SetStateAction, useId, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
 import { type Attachment, Attachments, readAttachments } from "./attachments.tsx";
 import { CommandOptions, useCommandList } from "./command-list.tsx";
 import type { ConsoleClient } from "./console-client.ts";
@@ -20,11 +20,11 @@ export interface ComposerProps {
 
 /** Where the next message is written: text, slash commands with completion, images. */
 export function Composer(props: ComposerProps): ReactNode {
-  const { text, setText, images, setImages, problem, submit } = useDraft(props);
+  const { text, images, setText, addImages, removeImage, problem, submit } = useDraft(props);
   const list = useId();
   const commands = useCommandList(props.client, text, setText);
   const attach = (files: Iterable<File>): void => {
-    void readAttachments(files).then((more) => setImages((before) => [...before, ...more]));
+    void readAttachments(files).then(addImages);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing) return;
@@ -40,7 +40,7 @@ export function Composer(props: ComposerProps): ReactNode {
     <form className="composer" action={submit}>
       {problem && <p role="alert">{problem}</p>}
       <CommandOptions list={list} {...commands} />
-      <Attachments images={images} onRemove={(gone) => setImages(images.filter((image) => image !== gone))} />
+      <Attachments images={images} onRemove={removeImage} />
       <textarea
         value={text}
         rows={1}
@@ -71,29 +71,28 @@ export function Composer(props: ComposerProps): ReactNode {
 /** A message that is written, and what it takes to send it. */
 interface Draft {
   readonly text: string;
-  readonly setText: Dispatch<SetStateAction<string>>;
   readonly images: readonly Attachment[];
-  readonly setImages: Dispatch<SetStateAction<readonly Attachment[]>>;
+  readonly setText: (text: string) => void;
+  readonly addImages: (more: readonly Attachment[]) => void;
+  readonly removeImage: (gone: Attachment) => void;
   /** Why the last slash command did not start. Empty if nothing is wrong. */
   readonly problem: string;
   /** Sends the message, or runs it if it is a slash command. */
   readonly submit: () => Promise<void>;
 }
 
+const EMPTY: Pick<Draft, "text" | "images"> = { text: "", images: [] };
+
 function useDraft({ client, contextId, send, session }: ComposerProps): Draft {
-  const [text, setText] = useState("");
-  const [images, setImages] = useState<readonly Attachment[]>([]);
+  const [draft, setDraft] = useState(EMPTY);
   const [problem, setProblem] = useState("");
+  const { text, images } = draft;
   const submit = async (): Promise<void> => {
     if (text.trim() === "" && images.length === 0) return;
     setProblem("");
-    setText("");
-    setImages([]);
+    setDraft(EMPTY);
     // What was refused is not lost, unless another message was begun meanwhile.
-    const restore = (): void => {
-      setText((now) => now || text);
-      setImages((now) => (now.length > 0 ? now : images));
-    };
+    const restore = (): void => setDraft((now) => (now.text === "" && now.images.length === 0 ? draft : now));
     if (isCommandLine(text)) {
       const ran = await runCommand(client, text, contextId, session);
       if (ran.taskId === "") {
@@ -102,7 +101,15 @@ function useDraft({ client, contextId, send, session }: ComposerProps): Draft {
       } else location.hash = sessionAddress(ran.taskId);
     } else if (!(await send(messageFor(text, images, session)))) restore();
   };
-  return { text, setText, images, setImages, problem, submit };
+  return {
+    text,
+    images,
+    setText: (text) => setDraft((now) => ({ ...now, text })),
+    addImages: (more) => setDraft((now) => ({ ...now, images: [...now.images, ...more] })),
+    removeImage: (gone) => setDraft((now) => ({ ...now, images: now.images.filter((image) => image !== gone) })),
+    problem,
+    submit,
+  };
 }
 
 function ImageChooser({ onChoose }: { readonly onChoose: (files: Iterable<File>) => void }): ReactNode {

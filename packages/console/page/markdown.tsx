@@ -6,7 +6,7 @@ import { Scrolling } from "./scrolling.tsx";
 /** Maximum nesting of Markdown. Browsers lay out what is nested by recursion, and a tab ends when that goes too deep. */
 const MAX_DEPTH = 64;
 
-/** What a link may lead to. Anything else, such as a script, is shown without a link. */
+/** What a link may lead to. Anything else, such as a script or a path, which would lead into the console, is shown without a link. */
 const LINK_PROTOCOLS = new Set(["http:", "https:", "mailto:"]);
 
 /**
@@ -97,7 +97,7 @@ function renderTable({ header, rows }: Tokens.Table, depth: number): ReactNode {
 function renderLink({ href, text, tokens, autolink = false }: Tokens.Link, depth: number): ReactNode {
   const address = autolink ? href : decodeHTMLStrict(href);
   const content = autolink ? text : element(Fragment, tokens, depth);
-  const { protocol = "" } = URL.parse(address, location.href) ?? {};
+  const { protocol = "" } = URL.parse(address) ?? {};
   if (!LINK_PROTOCOLS.has(protocol)) return content;
   return (
     <a href={address} target="_blank" rel="noreferrer noopener">
