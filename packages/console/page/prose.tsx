@@ -31,10 +31,23 @@ const Blocks = memo(({ text }: { readonly text: string }): ReactNode => {
 Blocks.displayName = "Blocks";
 
 const Block = memo(({ text }: { readonly text: string }): ReactNode => {
-  if (text.length > MAX_BLOCK_LENGTH) return <p className="plain">{text}</p>;
-  return renderMarkdown(text);
+  const isCostly = text.length > MAX_BLOCK_LENGTH || emphasisWork(text) > MAX_EMPHASIS_WORK;
+  return isCostly ? <p className="plain">{text}</p> : renderMarkdown(text);
 });
 Block.displayName = "Block";
 
 /** Maximum length of a block that is read as Markdown. A longer one would take seconds each time that it grows. */
 const MAX_BLOCK_LENGTH = 20_000;
+
+/** Maximum work for the emphasis of a block: 500 marks in one paragraph, or 50 marks in each of 100 list items. */
+const MAX_EMPHASIS_WORK = 500 ** 2;
+
+/**
+ * Returns how much work the emphasis of a block can be: for each mark that opens one, marks that close one are looked for in the rest of
+ * its paragraph or list item. An underscore within a word is not a mark.
+ */
+function emphasisWork(block: string): number {
+  const parts = block.split(/\n(?= {0,3}[-*+] )|\n[ \t]*\n/);
+  const marks = parts.map((part) => part.match(/\*+|(?<!\w)_+|_+(?!\w)/g)?.length ?? 0);
+  return marks.reduce((work, count) => work + count ** 2, 0);
+}
