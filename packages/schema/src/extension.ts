@@ -10,7 +10,7 @@ export const SESSION_SETTINGS_URI = "https://devtool.dev/a2a/session-settings/v1
 /** Metadata key of MessageSettings: settings of a single message (STREAM-8). */
 export const MESSAGE_SETTINGS_URI = "https://devtool.dev/a2a/message-settings/v1alpha";
 
-/** Metadata key of what a task has beyond A2A: its queued messages and the sequence of its last event (STREAM-8). */
+/** Metadata key of what a task has beyond A2A: its queued messages (STREAM-8). */
 export const TASK_URI = "https://devtool.dev/a2a/task/v1alpha";
 
 /** Metadata key of Replay, which marks a response that repeats an earlier exchange (STREAM-7). */

@@ -86,8 +86,7 @@ function startPosition(taskId: string, sequence: bigint): StreamPosition {
 
 function readTask(answer: JsonValue, known: KnownTasks): Task {
   const task = decodeAnswer(() => taskFromAnswer(answer));
-  // No stream has shown the events that an answer includes, and a repeated exchange begins before them.
-  known.update({ ...task, sequence: 0n });
+  known.update(task);
   return task;
 }
 

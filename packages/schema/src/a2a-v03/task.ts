@@ -113,7 +113,7 @@ export function taskEnvelope(task: Task, { historyLength, view = "extension" }: 
   });
 }
 
-/** Decodes a Task of A2A 0.3. Fields that it does not have, such as the principal, stay empty. */
+/** Decodes a Task of A2A 0.3. Fields that it does not have, such as the sequence and the principal, stay empty. */
 export function decodeTask(json: JsonValue): Task {
   const task = decodeRfcJson(A2aTaskSchema, json);
   if (task.kind !== "task") throw new WireError("kind", quote(task.kind), "is not a task");
@@ -128,7 +128,7 @@ export function decodeTask(json: JsonValue): Task {
     ...decodeAnswering(task.metadata),
     history: withQuestion(mergeSteps(history), explained),
     artifacts: task.artifacts.map((artifact, index) => decodeArtifact(artifact, `artifacts[${index}]`)),
-    ...decodeLogPart(task.metadata),
+    queuedMessages: decodeQueue(task.metadata),
     ...decodeSettings(task.metadata),
     updateTime: decodeTime(task.status?.timestamp),
   });
@@ -177,31 +177,25 @@ function statusMessage(task: Task, view: StreamView, question: Message | undefin
 }
 
 /**
- * Encodes the metadata of a task: the RFC's settings under its URI, and under ours the model, the error, the sequence of the
- * last event and the queued messages, for which a Task has no fields.
+ * Encodes the metadata of a task: the RFC's settings under its URI, and under ours the model, the error and the queued
+ * messages, for which a Task has no fields.
  */
 function taskMetadata(task: Task): JsonObject {
-  const { sequence, model, error, queuedMessages } = task;
+  const { model, error, queuedMessages } = task;
   const metadata = settingsMetadata(task);
   if (model !== "" || error !== "") {
     const failure = { case: "stateChange", value: create(StateChangeSchema, { error }) } as const;
     const event = create(TaskEventSchema, { model, payload: error === "" ? { case: undefined } : failure });
     metadata[TASK_EVENT_URI] = toJson(TaskEventSchema, event);
   }
-  if (sequence > 0n) metadata[TASK_URI] = toJson(TaskSchema, create(TaskSchema, { sequence, queuedMessages }));
+  if (queuedMessages.length > 0) metadata[TASK_URI] = toJson(TaskSchema, create(TaskSchema, { queuedMessages }));
   return metadata;
 }
 
 /** Decodes the queued messages in the `metadata` of a task (STREAM-8). */
 export function decodeQueue(metadata: JsonObject | undefined): QueuedMessage[] {
-  return decodeLogPart(metadata).queuedMessages;
-}
-
-/** Decodes what the `metadata` of a task says of its log (STREAM-3, STREAM-8). Other agents and earlier servers give no sequence: 0. */
-function decodeLogPart(metadata: JsonObject | undefined): Pick<Task, "sequence" | "queuedMessages"> {
   const json = metadata?.[TASK_URI];
-  const { sequence, queuedMessages } = isObject(json) ? decodeRfcJson(TaskSchema, json) : create(TaskSchema);
-  return { sequence, queuedMessages };
+  return isObject(json) ? decodeRfcJson(TaskSchema, json).queuedMessages : [];
 }
 
 /** Encodes the settings of a session as a `metadata` field (META-1). */
