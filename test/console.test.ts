@@ -74,19 +74,6 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     await expectClean(opened);
   });
 
-  it("shows emphasis that would stop the page as plain text", async () => {
-    await using opened = await openConsole(browser, server);
-    const { page } = opened;
-    await page.goto(`${server.url}/console/#/new/emphasis`);
-    const costly = "*a ".repeat(3000) + "b* ".repeat(3000);
-    const items = Array.from({ length: 100 }, (_, index) => `- **item** of *list_${index}*`).join("\\n");
-    await send(page, `text ${items}\\n\\n${costly}`);
-    await page.locator(".prose p.plain", { hasText: "b* b*" }).waitFor();
-    expect(await page.locator(".prose li strong").count()).toBe(100);
-    expect(await page.locator(".prose p.plain").count()).toBe(1);
-    await expectClean(opened);
-  });
-
   it.skipIf(LEFT_TO_CI !== "")(
     `shows one session in two browsers and another client: the first answer wins, and all see whose it was${LEFT_TO_CI}`,
     async () => {

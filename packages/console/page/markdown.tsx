@@ -1,10 +1,8 @@
 import { decodeHTMLStrict } from "entities/decode";
-import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
+import type { MarkedToken, Token, Tokens } from "marked";
 import { createElement, Fragment, type ReactElement, type ReactNode } from "react";
+import { MAX_DEPTH, tooDeep } from "./read-markdown.ts";
 import { Scrolling } from "./scrolling.tsx";
-
-/** Maximum nesting of Markdown. Browsers lay out what is nested by recursion, and a tab ends when that goes too deep. */
-const MAX_DEPTH = 64;
 
 /** What a link may lead to. Anything else, such as a script or a path, which would lead into the console, is shown without a link. */
 const LINK_PROTOCOLS = new Set(["http:", "https:", "mailto:"]);
@@ -13,15 +11,15 @@ const LINK_PROTOCOLS = new Set(["http:", "https:", "mailto:"]);
  * Renders Markdown (GitHub's) as elements. HTML in it stays text, images are named and not loaded, links lead out of the console, and
  * headings are a level below those of the page.
  *
- * Throws for Markdown that is nested too deeply.
+ * Throws a `RangeError` for Markdown that is nested too deeply.
  */
-export function renderMarkdown(text: string): ReactNode {
-  return element(Fragment, new Lexer().lex(text), 0);
+export function renderMarkdown(tokens: readonly Token[]): ReactNode {
+  return element(Fragment, tokens, 0);
 }
 
 /** Creates an element with tokens in it. The tokens of a text never move, so that they need no keys. */
 function element(type: string | typeof Fragment, tokens: readonly Token[], depth: number, props = {}): ReactElement {
-  if (depth > MAX_DEPTH) throw new RangeError(`text is nested more than ${MAX_DEPTH} levels deep`);
+  if (depth > MAX_DEPTH) throw tooDeep();
   return createElement(type, props, ...tokens.filter(isKnown).map((token) => renderToken(token, depth + 1)));
 }
 
