@@ -121,21 +121,22 @@ export class Chat {
   /** Handles Ctrl-C. */
   interrupt(): void {
     const { composer, turn } = this;
+    const isGone = this.#options.isServerGone();
     if (turn.isCanceling) this.leave();
     else if (!this.asking.call && composer.text !== "") composer.take();
-    else if (!this.cancelTurn()) this.leave();
+    // A server that is gone cannot cancel what it asks.
+    else if ((isGone && !this.tasks.isWorking) || !this.cancelTurn()) this.leave();
     this.#options.onChange();
   }
 
-  /** Cancels the turn, and takes queued messages back. Returns false if there is no turn, or only a question of a server that is gone. */
+  /** Cancels the turn, and takes queued messages back. Returns whether there was a turn. */
   cancelTurn(): boolean {
-    this.asking.keys.forget();
-    const isServerGone = this.#options.isServerGone();
-    const isBusy = this.tasks.isWorking || (this.asking.call !== undefined && !isServerGone);
+    const isBusy = this.tasks.isWorking || this.asking.call !== undefined;
     if (!isBusy || this.turn.isCanceling) return false;
+    this.asking.keys.forget();
     const queued = this.outbox.texts;
     this.outbox.clear();
-    void this.turn.cancel(isServerGone).then((notice) => {
+    void this.turn.cancel(this.#options.isServerGone()).then((notice) => {
       if (queued.length > 0) this.composer.restore(queued.join("\n"));
       if (notice !== "") this.printout.tell(notice);
       this.#options.onChange();
@@ -146,6 +147,7 @@ export class Chat {
   /** Leaves the chat. Prints the messages that were not sent. */
   leave(): void {
     if (this.left !== "not") return;
+    this.asking.keys.forget();
     this.left = this.tasks.isWorking || this.turn.isCanceling ? "during a turn" : "between turns";
     const rest = [...this.outbox.unsent, this.composer.text].filter((text) => text !== "");
     for (const text of rest) this.printout.tell(`not sent: ${text}`);

@@ -71,7 +71,7 @@ export class QuestionKeys {
     if (this.#isQuiet) this.#quiet();
   }
 
-  /** Forgets a key that has not answered yet: the user has canceled the turn since. */
+  /** Forgets a key that has not answered yet: the user has canceled the turn since, or left. */
   forget(): void {
     if (this.#pending.length === 0) return;
     this.#pending = [];
