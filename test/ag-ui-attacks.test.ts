@@ -228,14 +228,16 @@ describe("a hostile client of AG-UI", { timeout: 120_000 }, () => {
 
   it.each([
     ["a wider mode, which has no effect", { approvalMode: "APPROVAL_MODE_YOLO" }, { outcome: { type: "interrupt" } }],
-    ["an MCP server", { mcpServers: [{ name: "m", stdio: { command: "touch", args: ["made"] } }] }, DENIED],
+    ["an MCP server", { mcpServers: [{ name: "m", stdio: { command: "touch", args: ["PATH"] } }] }, DENIED],
     ["an option of the agent", { agentOptions: { mode: "yolo" } }, DENIED],
-  ])("gets by the settings of a run nothing that only an approval gives: %s", async (_, sessionSettings, end) => {
+  ])("gets by the settings of a run nothing that only an approval gives: %s", async (_, settings, end) => {
+    const path = join(workspace, "made");
+    const sessionSettings = JSON.parse(JSON.stringify(settings).replace("PATH", path));
     const bob = { url: server.url, token: await issuer.tokenFor("bob", "read") };
-    const messages = [{ id: crypto.randomUUID(), role: "user", content: "run touch made" }];
+    const messages = [{ id: crypto.randomUUID(), role: "user", content: `run touch ${path}` }];
     const props = { forwardedProps: { devtool: { sessionSettings } } };
     const { events } = await postRun(bob, { ...bareRun(crypto.randomUUID()), ...props, messages });
     expect(events.at(-1)).toMatchObject(end);
-    expect(existsSync(join(workspace, "made"))).toBe(false);
+    expect(existsSync(path)).toBe(false);
   });
 });

@@ -85,17 +85,12 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   constructor({ log, executor, earlier, lease, messages, sessions }: TaskSessionOptions) {
     this.log = log;
     this.#lease = lease;
-    this.#recorder = new TurnRecorder(log, executor.checkArguments ? "editable" : "fixed");
+    const recorder = new TurnRecorder(log, executor.checkArguments ? "editable" : "fixed");
+    const recordEnd = (outcome: Outcome): Promise<void> => this.#end(outcome);
+    this.#recorder = recorder;
     this.#executor = executor;
     this.#earlier = earlier;
-    this.#runner = new TurnRunner({
-      log,
-      recorder: this.#recorder,
-      executor,
-      earlier,
-      sessions,
-      recordEnd: (outcome) => this.#end(outcome),
-    });
+    this.#runner = new TurnRunner({ log, recorder, executor, earlier, sessions, recordEnd });
     this.#messages = messages;
     lease?.lost.addEventListener("abort", this.#lose);
     // A signal that has aborted already calls no listener.
