@@ -111,6 +111,30 @@ describe("changed arguments (TOOL-12) of the coding agent", () => {
     await view.cancel(soon());
   });
 
+  it.each(["Connect", "A2A 0.3", "A2A 1.0"] as const)(
+    "are awaited by a view that has not read its log to the end: %s",
+    async (dialect) => {
+      await using ground = await Ground.prepare();
+      await using server = await ground.serve();
+      const first = createTaskView(clientOf(server, dialect));
+      await first.send("run eval echo theirs\ntext Done.", soon());
+      const { task, questions } = first.snapshot();
+      await edit(first, { command: "eval echo mine" });
+
+      const view = createTaskView(clientOf(server, dialect), { taskId: task.id, schedule: (notify) => notify() });
+      const leave = new AbortController();
+      // The state of the task follows the question in the log, as the end of an exchange.
+      view.subscribe(() => {
+        const [question] = view.snapshot().questions;
+        if (question?.inputParameters?.command === "eval echo mine") leave.abort();
+      });
+      await view.follow(leave.signal);
+      expect(view.snapshot().task.state).toBe(TaskState.WORKING);
+      await view.answer(questions[0]?.toolCallId ?? "", "proceed_once", soon());
+      expect(view.snapshot().task.state).toBe(TaskState.COMPLETED);
+    },
+  );
+
   it.each(variantsOf("dialects", ["Connect", "A2A 1.0"] as const, 1))(
     "survive kill -9, and run once they are approved: %s",
     async (dialect) => {
@@ -181,8 +205,7 @@ async function reopened(client: DevtoolClient, before: TaskView, command: string
   const view = createTaskView(client, { taskId: before.snapshot().task.id });
   const leave = new AbortController();
   const followed = view.follow(leave.signal);
-  // Its state follows in the log. An answer over A2A before it would end with that state.
-  const asked = { task: { state: TaskState.INPUT_REQUIRED }, questions: [{ inputParameters: { command } }] };
+  const asked = { questions: [{ inputParameters: { command } }] };
   await expect.poll(() => view.snapshot(), { timeout: 60_000 }).toMatchObject(asked);
   leave.abort();
   await followed;

@@ -35,8 +35,8 @@ export const SHOWN_DIGEST_URI = "https://devtool.dev/a2a/shown-digest/v1alpha";
 export const MODIFIED_ARGUMENTS_URI = "https://devtool.dev/a2a/modified-arguments/v1alpha";
 
 /**
- * Metadata key of the sequence of an event in its task's log: a string of digits (STREAM-3). Streams over gRPC have it, for which
- * A2A has no field; others have the id of the event.
+ * Metadata key of a sequence in the log of a task: a string of digits (STREAM-3). On a Task it is that of the last event which the
+ * Task includes. Over gRPC, where streams have no ids, it is on each element that of its event.
  */
 export const SEQUENCE_URI = "https://devtool.dev/a2a/sequence/v1alpha";
 

@@ -86,7 +86,8 @@ function startPosition(taskId: string, sequence: bigint): StreamPosition {
 
 function readTask(answer: JsonValue, known: KnownTasks): Task {
   const task = decodeAnswer(() => taskFromAnswer(answer));
-  known.update(task);
+  // A known task has the sequence that a stream has shown, from which the events of agents without ids are counted on.
+  known.update({ ...task, sequence: 0n });
   return task;
 }
 

@@ -1,7 +1,7 @@
 import { create, fromJson, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
-import { EXTENSION_URI, MODIFIED_ARGUMENTS_URI, TASK_EVENT_URI } from "../extension.ts";
+import { EXTENSION_URI, MODIFIED_ARGUMENTS_URI, SEQUENCE_URI, TASK_EVENT_URI } from "../extension.ts";
 import { TaskSchema as A2aTaskSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { ToolCallSchema, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
@@ -68,6 +68,16 @@ describe("a task in A2A 0.3", () => {
 
   it("is decoded as it was encoded", () => {
     expect(decodeTask(encodeTask(talk))).toEqual(talk);
+  });
+
+  it("says the sequence of its last event, which another agent's metadata does not (STREAM-3)", () => {
+    const task = { ...talk, sequence: 9_007_199_254_740_993n };
+    const json = encodeTask(task);
+    expect(json.metadata).toMatchObject({ [SEQUENCE_URI]: "9007199254740993" });
+    expect(decodeTask(json)).toEqual(task);
+    expect(encodeTask(task, { view: "plain" })).not.toHaveProperty("metadata");
+    for (const foreign of [7, "-1", "a few", "9".repeat(100), null])
+      expect(decodeTask({ ...json, metadata: { [SEQUENCE_URI]: foreign } }).sequence).toBe(0n);
   });
 
   it("is the JSON of the message Task", () => {

@@ -1,6 +1,6 @@
 import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { EXTENSION_URI, SESSION_SETTINGS_URI, TASK_EVENT_URI, TASK_URI } from "../extension.ts";
+import { EXTENSION_URI, SEQUENCE_URI, SESSION_SETTINGS_URI, TASK_EVENT_URI, TASK_URI } from "../extension.ts";
 import {
   type Message as A2aMessage,
   type Task as A2aTask,
@@ -113,7 +113,7 @@ export function taskEnvelope(task: Task, { historyLength, view = "extension" }: 
   });
 }
 
-/** Decodes a Task of A2A 0.3. Fields that it does not have, such as the sequence and the principal, stay empty. */
+/** Decodes a Task of A2A 0.3. Fields that it does not have, such as the principal, stay empty. */
 export function decodeTask(json: JsonValue): Task {
   const task = decodeRfcJson(A2aTaskSchema, json);
   if (task.kind !== "task") throw new WireError("kind", quote(task.kind), "is not a task");
@@ -128,6 +128,7 @@ export function decodeTask(json: JsonValue): Task {
     ...decodeAnswering(task.metadata),
     history: withQuestion(mergeSteps(history), explained),
     artifacts: task.artifacts.map((artifact, index) => decodeArtifact(artifact, `artifacts[${index}]`)),
+    sequence: decodeSequence(task.metadata),
     queuedMessages: decodeQueue(task.metadata),
     ...decodeSettings(task.metadata),
     updateTime: decodeTime(task.status?.timestamp),
@@ -177,11 +178,11 @@ function statusMessage(task: Task, view: StreamView, question: Message | undefin
 }
 
 /**
- * Encodes the metadata of a task: the RFC's settings under its URI, and under ours the model, the error and the queued
- * messages, for which a Task has no fields.
+ * Encodes the metadata of a task: the RFC's settings under its URI, and under ours the model, the error, the queued messages
+ * and the sequence of the last event, for which a Task has no fields.
  */
 function taskMetadata(task: Task): JsonObject {
-  const { model, error, queuedMessages } = task;
+  const { model, error, queuedMessages, sequence } = task;
   const metadata = settingsMetadata(task);
   if (model !== "" || error !== "") {
     const failure = { case: "stateChange", value: create(StateChangeSchema, { error }) } as const;
@@ -189,7 +190,14 @@ function taskMetadata(task: Task): JsonObject {
     metadata[TASK_EVENT_URI] = toJson(TaskEventSchema, event);
   }
   if (queuedMessages.length > 0) metadata[TASK_URI] = toJson(TaskSchema, create(TaskSchema, { queuedMessages }));
+  if (sequence > 0n) metadata[SEQUENCE_URI] = String(sequence);
   return metadata;
+}
+
+/** Decodes the sequence of the last event that a task includes (STREAM-3). Other agents and earlier servers give none: 0. */
+function decodeSequence(metadata: JsonObject | undefined): bigint {
+  const digits = metadata?.[SEQUENCE_URI];
+  return typeof digits === "string" && /^\d{1,19}$/.test(digits) ? BigInt(digits) : 0n;
 }
 
 /** Decodes the queued messages in the `metadata` of a task (STREAM-8). */
