@@ -20,9 +20,16 @@ export const JSON_EVENTS = "print each event as a line of JSON";
 /** The help of `--data`. */
 export const DATA_DIRECTORY = "data directory (default: $DEVTOOL_DATA or ~/.devtool)";
 
+/** Adds the option that chooses an agent. */
+export function withAgent(command: Command): Command {
+  return command.addOption(
+    new Option("--agent <name>", "agent to use, on a server with several (default: its first)").conflicts("task"),
+  );
+}
+
 /** Adds the settings of a session. */
 export function withSession(command: Command): Command {
-  return command
+  return withAgent(command)
     .option("--model <name>", "model to use (default: the server's)")
     .addOption(approvalModeOption("actions the agent may take without asking, at most those that the operator allows"));
 }

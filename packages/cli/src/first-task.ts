@@ -12,6 +12,8 @@ export interface FirstTaskOptions {
   readonly continue?: true;
   /** The directory of the conversation. Default: any. */
   readonly workspace?: string | undefined;
+  /** The name of the agent of the conversation. Default: any. */
+  readonly agent?: string | undefined;
 }
 
 /** Returns the id of the task that a chat continues; undefined for a new conversation. Throws when there is no such task. */
@@ -22,11 +24,12 @@ export async function firstTask(
 ): Promise<string | undefined> {
   if (options.task !== undefined) return findTaskId(client, options.task, signal);
   if (!options.continue) return undefined;
-  const { workspace: workspacePath = "" } = options;
-  const { tasks } = await client.tasks.listTasks({ workspacePath, pageSize: LOOKED_AT }, { signal });
+  const { workspace: workspacePath = "", agent = "" } = options;
+  const { tasks } = await client.tasks.listTasks({ workspacePath, agent, pageSize: LOOKED_AT }, { signal });
   for (const { id } of tasks) {
     const { task } = await client.tasks.getTask({ taskId: id }, { signal });
     if (task && !task.command) return id;
   }
-  throw new Error(`there is no conversation to continue${workspacePath === "" ? "" : ` in "${workspacePath}"`}`);
+  const where = [workspacePath && ` in "${workspacePath}"`, agent && ` with agent "${agent}"`].join("");
+  throw new Error(`there is no conversation to continue${where}`);
 }

@@ -7,6 +7,7 @@ import {
   imageOption,
   JSON_EVENTS,
   positiveNumber,
+  withAgent,
   withApproval,
   withConnection,
   withSession,
@@ -133,17 +134,19 @@ function addTasks(program: Command, io: Io, done: Done): void {
 }
 
 function addSlashCommands(program: Command, io: Io, done: Done): void {
-  withConnection(withApproval(program.command("exec <command> [args...]")))
+  withConnection(withApproval(withAgent(program.command("exec <command> [args...]"))))
     .description("Run a slash command, for example: devtool exec /shell ls -la")
     .usage("[options] <command> [args...]")
     .passThroughOptions()
+    .option("--workspace <dir>", "directory to run it in (default: the server's)")
     .option("--json", JSON_EVENTS)
     .addHelpText("after", `\nOptions must come before the slash command.\n${EXIT_CODES}`)
     .action(async (command, args, options) =>
       done(await (await import("./command/slash-commands.ts")).exec([command, ...args], options, io)),
     );
-  withConnection(program.command("commands"))
-    .description("List the server's slash commands")
+  withConnection(withAgent(program.command("commands")))
+    .description("List the slash commands of an agent")
+    .option("--workspace <dir>", "list those for this directory (default: the server's)")
     .action(async (options) => done(await (await import("./command/slash-commands.ts")).commands(options, io)));
 }
 

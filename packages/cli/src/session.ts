@@ -4,6 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import type { DevtoolClient } from "@devtool/client";
 import {
   AgentSettingsSchema,
+  ApprovalMode,
   type SendMessageRequest,
   SessionSettingsSchema,
   type Task,
@@ -101,6 +102,8 @@ export interface NewSessionOptions {
   readonly model?: string | undefined;
   /** The name of an approval mode. */
   readonly approvalMode?: string | undefined;
+  /** The name of an agent, on a server with several. */
+  readonly agent?: string | undefined;
 }
 
 /** Returns the settings of a new session. Throws for an approval mode that does not exist. */
@@ -108,11 +111,13 @@ export function sessionSettings({
   workspace,
   model = "",
   approvalMode,
+  agent = "",
 }: NewSessionOptions): Pick<SendMessageRequest, "settings" | "sessionSettings"> {
   const mode = approvalModeOf(approvalMode);
+  const isChosen = model !== "" || mode !== ApprovalMode.UNSPECIFIED || agent !== "";
   return {
     ...(workspace !== undefined && { settings: create(AgentSettingsSchema, { workspacePath: resolve(workspace) }) }),
-    ...((model !== "" || mode) && { sessionSettings: create(SessionSettingsSchema, { model, approvalMode: mode }) }),
+    ...(isChosen && { sessionSettings: create(SessionSettingsSchema, { model, approvalMode: mode, agent }) }),
   };
 }
 

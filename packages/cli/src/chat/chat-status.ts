@@ -19,7 +19,7 @@ export class ChatStatus {
 
   /** Returns the status now. The branch is read again when a turn has ended. */
   now(workspace: string | undefined): Status {
-    const { isWorking, model, modeNow, current } = this.#tasks;
+    const { isWorking, model, modeNow, current, agent } = this.#tasks;
     if (this.#wasWorking && !isWorking && workspace !== undefined) {
       void gitBranch(workspace).then((branch) => {
         if (branch === this.#branch) return;
@@ -29,10 +29,12 @@ export class ChatStatus {
     }
     this.#wasWorking = isWorking;
     const { info, url } = this.#address;
+    // What the server says of itself is about its first agent.
+    const first = agent === "" ? info?.model : undefined;
     return {
       mode: approvalModeName(modeNow),
-      model: model || current.task.model || info?.model || "",
-      agent: info?.agent ?? url,
+      model: model || current.task.model || first || "",
+      agent: agent || (info?.agent ?? url),
       workspace: workspace ?? "",
       branch: this.#branch,
       sentTokens: current.task.usage?.inputTokens ?? 0n,

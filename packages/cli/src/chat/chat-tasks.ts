@@ -80,6 +80,11 @@ export class ChatTasks {
     return (this.command ?? this.conversation).view.snapshot();
   }
 
+  /** The name of the agent of the session; empty for the server's first. */
+  get agent(): string {
+    return this.conversation.view.snapshot().task.sessionSettings?.agent || (this.#options.session.agent ?? "");
+  }
+
   /** Whether the agent works: a message is being sent, or a turn or a command runs. */
   get isWorking(): boolean {
     if (this.#calls > 0 || this.command !== undefined) return true;
@@ -155,7 +160,7 @@ export class ChatTasks {
 
   /** Lists the models that messages can choose: none for a server without such lists. Throws when the agent cannot list them. */
   async listModels(signal: AbortSignal): Promise<readonly ListedModel[]> {
-    const agent = this.conversation.view.snapshot().task.sessionSettings?.agent ?? "";
+    const agent = this.agent;
     try {
       return (await this.#options.client.agents.listModels({ agent }, { signal })).models;
     } catch (reason) {
@@ -219,8 +224,8 @@ export class ChatTasks {
 
   /** The settings of a new session. */
   #settings(): ReturnType<typeof sessionSettings> {
-    const { workspace } = this.#options.session;
-    return sessionSettings({ workspace, ...this.#wanted() });
+    const { workspace, agent } = this.#options.session;
+    return sessionSettings({ workspace, agent, ...this.#wanted() });
   }
 
   /** The settings that a message changes in its session. A mode that the session has is not sent: some agents refuse any. */

@@ -23,6 +23,8 @@ import { findTaskId } from "../task-id.ts";
 export interface RunOptions extends JobOptions, SessionOptions, PromptOptions {
   /** The name of the job's approval mode. Default: the operator's. */
   readonly approvalMode?: string;
+  /** The name of the agent, on a server with several. Default: its first. */
+  readonly agent?: string;
   /** Files of images to send with the prompt. */
   readonly image?: readonly string[];
   /** File to write the agent's last message to. It is emptied when the job starts. */
@@ -84,7 +86,7 @@ interface Job {
 /** Sends the prompt with its images and follows its task. Ctrl-C cancels the task. */
 async function followJob(
   [prompt, ...images]: readonly [string, ...Part[]],
-  { approvalMode, ...options }: RunOptions,
+  { approvalMode, agent, ...options }: RunOptions,
   { server, conversation, io }: Job,
 ): Promise<{ readonly task: Task; readonly exitCode: number }> {
   using interrupt = interruptSignal(io);
@@ -97,7 +99,7 @@ async function followJob(
   const text = textMessage(conversation.nextId(), prompt);
   const message = { ...text, parts: [...text.parts, ...images] };
   const taskId = options.task === undefined ? "" : await findTaskId(server.client, options.task, interrupt.signal);
-  const request = { message, taskId, ...sessionSettings({ workspace, model, approvalMode }) };
+  const request = { message, taskId, ...sessionSettings({ workspace, model, approvalMode, agent }) };
   try {
     task = await converse({ request }, { ...conversation, onEvent }, interrupt.signal);
     if (!options.json)

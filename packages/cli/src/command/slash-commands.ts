@@ -4,13 +4,22 @@ import { answerAll, followToRest } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { indented, visibleName } from "../render/style.ts";
-import { createConversation, interruptSignal, type SessionOptions } from "../session.ts";
+import {
+  createConversation,
+  interruptSignal,
+  type NewSessionOptions,
+  type SessionOptions,
+  sessionSettings,
+} from "../session.ts";
 import { readSlashLine } from "../slash-line.ts";
 
-/** `devtool commands`: lists the server's slash commands. */
-export async function commands(options: ConnectionOptions, io: Io): Promise<number> {
+/** The agent and the directory of a slash command. Default: the server's. */
+type Place = Pick<NewSessionOptions, "agent" | "workspace">;
+
+/** `devtool commands`: lists the slash commands of an agent. */
+export async function commands(options: ConnectionOptions & Place, io: Io): Promise<number> {
   const client = await connect(options, io);
-  const response = await client.commands.getAllSlashCommands({});
+  const response = await client.commands.getAllSlashCommands(sessionSettings(options));
   for (const line of response.commands.flatMap((command) => usageLines(command, ""))) writeLine(io.stdout, line);
   return ExitCode.OK;
 }
@@ -18,12 +27,16 @@ export async function commands(options: ConnectionOptions, io: Io): Promise<numb
 /** `devtool exec`: runs a slash command and follows it to its end. */
 export async function exec(
   words: readonly string[],
-  options: ConnectionOptions & SessionOptions,
+  options: ConnectionOptions & SessionOptions & Place,
   io: Io,
 ): Promise<number> {
   const client = await connect(options, io);
-  const known = (await client.commands.getAllSlashCommands({})).commands;
-  const { result } = await client.commands.runSlashCommand({ command: readSlashLine(words.join(" "), known) });
+  const place = sessionSettings(options);
+  const known = (await client.commands.getAllSlashCommands(place)).commands;
+  const { result } = await client.commands.runSlashCommand({
+    command: readSlashLine(words.join(" "), known),
+    ...place,
+  });
   if (!result || result.status === CommandExecutionStatus.FAILED_TO_START) {
     writeLine(io.stderr, indented(result?.message ?? "the command did not start"));
     return ExitCode.FAILED;

@@ -31,13 +31,16 @@ export function createA2aCommandService(endpoint: Pick<RpcEndpoint, "call">): Se
   };
 }
 
+type Scope = Pick<RunSlashCommandRequest, "contextId" | "settings" | "sessionSettings">;
+
 /**
  * Encodes the conversation and settings that a command applies to, as a message has them: beside
  * the RFC's own fields.
  */
-function scopeParams({ contextId, settings }: Pick<RunSlashCommandRequest, "contextId" | "settings">): JsonObject {
+function scopeParams({ contextId, settings, sessionSettings }: Scope): JsonObject {
+  const metadata = settingsMetadata({ settings, sessionSettings });
   return defined({
     contextId: contextId === "" ? undefined : contextId,
-    metadata: settings && settingsMetadata({ settings }),
+    metadata: Object.keys(metadata).length === 0 ? undefined : metadata,
   });
 }

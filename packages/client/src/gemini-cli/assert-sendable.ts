@@ -47,10 +47,13 @@ const APPROVAL_MODES: ReadonlySet<ApprovalMode> = new Set([
   ApprovalMode.YOLO,
 ]);
 
-function assertSettings({ allowedTools, mcpServers, model, approvalMode, agentOptions }: SessionSettings): void {
+/** Throws a `ConnectError` for settings of a session that the dialect cannot say. */
+export function assertSettings(settings: SessionSettings): void {
+  const { allowedTools, mcpServers, model, approvalMode, agent, agentOptions } = settings;
   if (allowedTools.length > 0) throw unavailable("allowed_tools", "the server's own settings name its tools");
   if (mcpServers.length > 0) throw unavailable("mcp_servers", "the server's own settings name its MCP servers");
   if (model !== "") throw unavailable("model", "the server alone chooses its model, so leave it out");
+  if (agent !== "") throw unavailable("agent", "the server has one agent, so leave it out");
   if (Object.keys(agentOptions).length > 0) throw unavailable("agent_options", "the server's agent has none");
   if (!APPROVAL_MODES.has(approvalMode)) {
     throw unavailable("approval_mode", "the server knows only DEFAULT and YOLO");

@@ -25,6 +25,7 @@ import {
 import { defined } from "@devtool/schema/json";
 import { readText } from "../a2a/response-text.ts";
 import { isEventStream } from "../a2a/server-sent-events.ts";
+import { assertSettings } from "./assert-sendable.ts";
 import { errorFromResponse, type GeminiCliEndpoint, readErrorMessage } from "./endpoint.ts";
 import type { RecordedTask, RecordedTasks } from "./recorded-task.ts";
 import { taskIdFrom } from "./tasks.ts";
@@ -63,13 +64,17 @@ export function createGeminiCliCommandService(
  * `{command, args}` ignores the other fields.
  */
 function requestInit(
-  { settings, contextId }: RunSlashCommandRequest,
+  { settings, sessionSettings, contextId }: RunSlashCommandRequest,
   { commandPath, args }: ExecuteSlashCommandRequest,
 ): RequestInit {
+  if (sessionSettings) assertSettings(sessionSettings);
   const body: JsonObject = defined({
     command: commandPath.join(" "),
     args: args === "" ? [] : [args],
-    agentSettings: settings && toJson(GeminiCliSettingsSchema, encodeGeminiCliSettings({ settings })),
+    agentSettings:
+      settings || sessionSettings
+        ? toJson(GeminiCliSettingsSchema, encodeGeminiCliSettings({ settings, sessionSettings }))
+        : undefined,
     contextId: contextId === "" ? undefined : contextId,
   });
   const headers = { "content-type": "application/json", accept: "text/event-stream, application/json" };

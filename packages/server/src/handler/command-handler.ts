@@ -28,10 +28,10 @@ export function createCommandHandler(
   commandsOf: (agent: string) => AgentCommands,
 ): ServiceImpl<typeof SlashCommandService> {
   return {
-    async getAllSlashCommands({ contextId, settings: requested }, context) {
+    async getAllSlashCommands({ contextId, settings: requested, sessionSettings }, context) {
       const principal = principalOf(context);
-      const isNamed = contextId !== "" || requested !== undefined;
-      const settings = withAddressedAgent<Settings>({ settings: requested }, context);
+      const isNamed = contextId !== "" || requested !== undefined || sessionSettings !== undefined;
+      const settings = withAddressedAgent<Settings>({ settings: requested, sessionSettings }, context);
       const found = isNamed ? await exchanges.settingsFor({ contextId, settings }, principal) : undefined;
       const workspacePath = found?.settings?.workspacePath ?? exchanges.defaultWorkspace;
       const agent = found?.sessionSettings?.agent ?? addressedAgent(context);

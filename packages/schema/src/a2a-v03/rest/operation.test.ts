@@ -47,6 +47,11 @@ describe("a request in the HTTP+JSON binding of A2A 0.3", () => {
     ["agent/getAuthenticatedExtendedCard", {}, "GET /v1/card"],
     ["tasks/list", { contextId: "c", pageSize: "2" }, "GET /v1/tasks?contextId=c&pageSize=2"],
     ["commands/get", { context_id: "c" }, "GET /v1/commands?context_id=c"],
+    [
+      "commands/get",
+      { metadata: { "a:b": { c: "d" } } },
+      "GET /v1/commands?metadata=%7B%22a%3Ab%22%3A%7B%22c%22%3A%22d%22%7D%7D",
+    ],
     ["command/execute", { command_path: ["stats"], context_id: "c" }, "POST /v1/commands:execute"],
   ])("of %s has the body %j, and is read as it was written", (method, params, line) => {
     const call = restOperation(method).encodeCall(params);

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { defined, listOrEmpty, objectOrEmpty, stringOrEmpty } from "../../json.ts";
+import { defined, isObject, listOrEmpty, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "../../json.ts";
 import { quote, WireError } from "../../wire-error.ts";
 import { answerFromRest, answerToRest } from "./answer.ts";
 import {
@@ -93,13 +93,19 @@ const PUSH_PARAMS: ParamsForm = {
   otherBody: (params) => objectOrEmpty(pushParamsToRest(params).config),
 };
 
-/** Parameters in the query. Empty ones are omitted. */
+/** Parameters in the query, `metadata` as JSON. Empty ones are omitted. */
 const QUERY: ParamsForm = {
-  decode: (_ids, { query }) => Object.fromEntries(query),
+  decode: (_ids, { query }) => {
+    const metadata = query.get("metadata");
+    // What is not JSON stays text, which whoever reads it refuses by its name.
+    const decoded = metadata === undefined ? {} : { metadata: parseJsonOrUndefined(metadata) ?? metadata };
+    return { ...Object.fromEntries(query), ...decoded };
+  },
   query: (params) => {
-    const words = Object.entries(params).flatMap(([name, value]) =>
-      typeof value === "object" || value === "" ? [] : `${name}=${encodeURIComponent(String(value))}`,
-    );
+    const words = Object.entries(params).flatMap(([name, value]) => {
+      const text = isObject(value) ? JSON.stringify(value) : String(value ?? "");
+      return text === "" ? [] : `${name}=${encodeURIComponent(text)}`;
+    });
     return words.length === 0 ? "" : `?${words.join("&")}`;
   },
 };

@@ -1,6 +1,7 @@
 import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
 import { parseJson } from "@devtool/schema";
 import { type HttpBinding, httpBindingsOf, requestJson } from "@devtool/schema/a2a-v1";
+import { restOperation } from "@devtool/schema/a2a-v03";
 import { type Answer, writeAnswer } from "../http/answer.ts";
 import { BodyTooLarge, hasJsonType, readBody } from "../http/body.ts";
 import { ClientGone } from "../http/client-gone.ts";
@@ -89,7 +90,9 @@ function commandResource(endpoint: Endpoint, httpMethod: "GET" | "POST", templat
     matches: (path) => path === template,
     run: async (request, context) => {
       assertVersion(versionOf(request));
-      const params = isRead ? Object.fromEntries(queryOf(request)) : await readJson(request, endpoint.maxRequestBytes);
+      const params = isRead
+        ? restOperation(name).decodeParams({}, { query: new Map(queryOf(request)), body: {} })
+        : await readJson(request, endpoint.maxRequestBytes);
       return runCommand(endpoint, { method: name, params, context, takesStream: !isRead && takesStream(request) });
     },
   };

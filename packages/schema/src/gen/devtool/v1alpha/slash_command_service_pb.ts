@@ -16,14 +16,14 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/slash_command_service.proto.
  */
 export const file_devtool_v1alpha_slash_command_service: GenFile = /*@__PURE__*/
-  fileDesc("CitkZXZ0b29sL3YxYWxwaGEvc2xhc2hfY29tbWFuZF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiZgoaR2V0QWxsU2xhc2hDb21tYW5kc1JlcXVlc3QSEgoKY29udGV4dF9pZBgBIAEoCRI0CghzZXR0aW5ncxgCIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTZXR0aW5ncyL8AQoWUnVuU2xhc2hDb21tYW5kUmVxdWVzdBJACgdjb21tYW5kGAEgASgLMi8uZGV2dG9vbC5hMmEudjFhbHBoYS5FeGVjdXRlU2xhc2hDb21tYW5kUmVxdWVzdBISCgpjb250ZXh0X2lkGAIgASgJEjQKCHNldHRpbmdzGAMgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgEIAEoCBI6ChBzZXNzaW9uX3NldHRpbmdzGAUgASgLMiAuZGV2dG9vbC52MWFscGhhLlNlc3Npb25TZXR0aW5ncyJbChdSdW5TbGFzaENvbW1hbmRSZXNwb25zZRJACgZyZXN1bHQYASABKAsyMC5kZXZ0b29sLmEyYS52MWFscGhhLkV4ZWN1dGVTbGFzaENvbW1hbmRSZXNwb25zZTL2AQoTU2xhc2hDb21tYW5kU2VydmljZRJ5ChNHZXRBbGxTbGFzaENvbW1hbmRzEisuZGV2dG9vbC52MWFscGhhLkdldEFsbFNsYXNoQ29tbWFuZHNSZXF1ZXN0GjAuZGV2dG9vbC5hMmEudjFhbHBoYS5HZXRBbGxTbGFzaENvbW1hbmRzUmVzcG9uc2UiA5ACARJkCg9SdW5TbGFzaENvbW1hbmQSJy5kZXZ0b29sLnYxYWxwaGEuUnVuU2xhc2hDb21tYW5kUmVxdWVzdBooLmRldnRvb2wudjFhbHBoYS5SdW5TbGFzaENvbW1hbmRSZXNwb25zZWIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_session_settings]);
+  fileDesc("CitkZXZ0b29sL3YxYWxwaGEvc2xhc2hfY29tbWFuZF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiogEKGkdldEFsbFNsYXNoQ29tbWFuZHNSZXF1ZXN0EhIKCmNvbnRleHRfaWQYASABKAkSNAoIc2V0dGluZ3MYAiABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgDIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3Mi/AEKFlJ1blNsYXNoQ29tbWFuZFJlcXVlc3QSQAoHY29tbWFuZBgBIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSEgoKY29udGV4dF9pZBgCIAEoCRI0CghzZXR0aW5ncxgDIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTZXR0aW5ncxIaChJhY3RpdmF0ZV9leHRlbnNpb24YBCABKAgSOgoQc2Vzc2lvbl9zZXR0aW5ncxgFIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MiWwoXUnVuU2xhc2hDb21tYW5kUmVzcG9uc2USQAoGcmVzdWx0GAEgASgLMjAuZGV2dG9vbC5hMmEudjFhbHBoYS5FeGVjdXRlU2xhc2hDb21tYW5kUmVzcG9uc2Uy9gEKE1NsYXNoQ29tbWFuZFNlcnZpY2USeQoTR2V0QWxsU2xhc2hDb21tYW5kcxIrLmRldnRvb2wudjFhbHBoYS5HZXRBbGxTbGFzaENvbW1hbmRzUmVxdWVzdBowLmRldnRvb2wuYTJhLnYxYWxwaGEuR2V0QWxsU2xhc2hDb21tYW5kc1Jlc3BvbnNlIgOQAgESZAoPUnVuU2xhc2hDb21tYW5kEicuZGV2dG9vbC52MWFscGhhLlJ1blNsYXNoQ29tbWFuZFJlcXVlc3QaKC5kZXZ0b29sLnYxYWxwaGEuUnVuU2xhc2hDb21tYW5kUmVzcG9uc2ViBnByb3RvMw", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_session_settings]);
 
 /**
  * Request of GetAllSlashCommands.
  *
- * Commands depend on the workspace: that of an existing conversation, or of one
- * that would start with the given settings. If neither is set, the server's
- * default workspace applies.
+ * Commands depend on the agent and the workspace: those of an existing
+ * conversation, or of one that would start with the given settings. If neither
+ * is set, the server's defaults apply.
  *
  * @generated from message devtool.v1alpha.GetAllSlashCommandsRequest
  */
@@ -41,14 +41,22 @@ export type GetAllSlashCommandsRequest = Message<"devtool.v1alpha.GetAllSlashCom
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 2;
    */
   settings?: AgentSettings | undefined;
+
+  /**
+   * Settings that the RFC does not have, as in SendMessageRequest. The agent is
+   * among them, on a server with several.
+   *
+   * @generated from field: devtool.v1alpha.SessionSettings session_settings = 3;
+   */
+  sessionSettings?: SessionSettings | undefined;
 };
 
 /**
  * Request of GetAllSlashCommands.
  *
- * Commands depend on the workspace: that of an existing conversation, or of one
- * that would start with the given settings. If neither is set, the server's
- * default workspace applies.
+ * Commands depend on the agent and the workspace: those of an existing
+ * conversation, or of one that would start with the given settings. If neither
+ * is set, the server's defaults apply.
  *
  * @generated from message devtool.v1alpha.GetAllSlashCommandsRequest
  */
@@ -66,6 +74,14 @@ export type GetAllSlashCommandsRequestJson = {
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 2;
    */
   settings?: AgentSettingsJson;
+
+  /**
+   * Settings that the RFC does not have, as in SendMessageRequest. The agent is
+   * among them, on a server with several.
+   *
+   * @generated from field: devtool.v1alpha.SessionSettings session_settings = 3;
+   */
+  sessionSettings?: SessionSettingsJson;
 };
 
 /**

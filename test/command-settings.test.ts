@@ -1,0 +1,114 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, createDevtoolClient, type DevtoolClient, subscribeTask } from "@devtool/client";
+import { createA2aTransport } from "@devtool/client/a2a";
+import { createGeminiCliTransport } from "@devtool/client/gemini-cli";
+import { codingAgent } from "@devtool/coding-agent";
+import { ApprovalMode, emptyTask, isTerminal, reduceTask, SlashCommandSchema } from "@devtool/schema";
+import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const A2A = ["0.3", "1.0"].flatMap((protocolVersion) =>
+  ["JSONRPC", "HTTP+JSON"].map((protocolBinding) => ({ protocolVersion, protocolBinding })),
+);
+
+describe("the settings of a slash command that begins a conversation", () => {
+  let workspace: string;
+  let elsewhere: string;
+  let server: DevtoolServer;
+
+  beforeAll(async () => {
+    workspace = await mkdtemp(join(tmpdir(), "devtool-commands-"));
+    elsewhere = await mkdtemp(join(tmpdir(), "devtool-commands-"));
+    const approvalMode = ApprovalMode.YOLO;
+    server = await createServer({
+      agents: { devtool: codingAgent({ approvalMode, sandbox: "none" }), greeter },
+      workspace,
+      workspaceRoots: [workspace, elsewhere],
+    });
+  });
+  afterAll(async () => {
+    await server.close();
+    for (const directory of [workspace, elsewhere]) await rm(directory, { recursive: true });
+  });
+
+  const clients: Readonly<Record<string, () => DevtoolClient>> = {
+    Connect: () => {
+      const interceptors = [bearerInterceptor(server.token)];
+      return createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
+    },
+    ...Object.fromEntries(
+      A2A.map((way) => [
+        `A2A ${way.protocolVersion} ${way.protocolBinding}`,
+        () => createDevtoolClient(createA2aTransport({ url: `${server.url}/`, token: server.token, ...way })),
+      ]),
+    ),
+  };
+
+  describe.each(Object.keys(clients))("over %s", (name) => {
+    it("list the commands of the agent, for the directory", async () => {
+      const { commands } = clients[name]?.() ?? unknownClient();
+      const listed = await commands.getAllSlashCommands({
+        settings: { workspacePath: elsewhere },
+        sessionSettings: { agent: "greeter" },
+      });
+      expect(listed.commands.map(({ name, description }) => [name, description])).toEqual([["greet", elsewhere]]);
+    });
+
+    it("name the agents there are when there is no such agent", async () => {
+      const { commands } = clients[name]?.() ?? unknownClient();
+      const listed = commands.getAllSlashCommands({ sessionSettings: { agent: "nobody" } });
+      await expect(listed).rejects.toThrow(/nobody.*devtool, greeter/);
+    });
+
+    it("keep it from what its approval mode excludes", async () => {
+      const client = clients[name]?.() ?? unknownClient();
+      const file = `${name.replaceAll(/\W/g, "-")}.txt`;
+      const { result } = await client.commands.runSlashCommand({
+        command: { commandPath: ["shell"], args: `touch ${file}` },
+        settings: { workspacePath: elsewhere },
+        sessionSettings: { approvalMode: ApprovalMode.PLAN },
+      });
+      await ended(client, result?.executionId ?? "");
+      expect([workspace, elsewhere].filter((directory) => existsSync(join(directory, file)))).toEqual([]);
+    });
+  });
+
+  it("are refused over Gemini CLI's dialect where it cannot say them", async () => {
+    const transport = createGeminiCliTransport({ url: server.url, token: server.token });
+    const { commands } = createDevtoolClient(transport);
+    const command = { commandPath: ["shell"], args: "touch gemini.txt" };
+    const asked = commands.runSlashCommand({ command, sessionSettings: { approvalMode: ApprovalMode.PLAN } });
+    await expect(asked).rejects.toThrow("approval_mode is not available over the coderAgent dialect");
+    expect(existsSync(join(workspace, "gemini.txt"))).toBe(false);
+  });
+});
+
+/** An agent with a command whose description is the directory that it is listed for. */
+const greeter: Agent = {
+  about: { name: "Greeter", description: "Greets." },
+  open: () => ({
+    commands: {
+      list: ({ workspacePath }) =>
+        Promise.resolve([create(SlashCommandSchema, { name: "greet", description: workspacePath })]),
+      check: () => Promise.resolve(undefined),
+    },
+    createExecutor: () => ({ async *execute() {} }),
+  }),
+};
+
+async function ended(client: DevtoolClient, taskId: string): Promise<void> {
+  let task = emptyTask();
+  for await (const event of subscribeTask(client, { taskId }, AbortSignal.timeout(60_000))) {
+    task = reduceTask(task, event);
+    if (isTerminal(task.state)) return;
+  }
+}
+
+function unknownClient(): never {
+  throw new Error("there is no such client");
+}
