@@ -7,8 +7,7 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import {
   emptyTask,
-  isInterrupted,
-  isTerminal,
+  isAtRest,
   OPTION_PROCEED_ONCE,
   reduceTask,
   type SlashCommand,
@@ -162,7 +161,7 @@ describe("data of the operator (S12)", () => {
     let task = emptyTask();
     for await (const event of subscribeTask(who.client, { taskId }, signal)) {
       task = reduceTask(task, event);
-      if (isTerminal(task.state) || isInterrupted(task.state)) break;
+      if (isAtRest(task.state)) break;
     }
     return task;
   }

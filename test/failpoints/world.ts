@@ -10,8 +10,7 @@ import { createDevtoolClient, type DevtoolClient, pendingToolCalls, textMessage 
 import { createA2aTransport } from "@devtool/client/a2a";
 import {
   BrowserAccessService,
-  isInterrupted,
-  isTerminal,
+  isAtRest,
   type Message,
   type SendMessageRequestSchema,
   type ServerInfo,
@@ -235,7 +234,7 @@ export class Life {
       if (!task) throw new Error(`slash command ${name} has no task`);
       world.witness.tokens.set(taskId, token);
       if (pendingToolCalls(task).length > 0) await approve(client, task, { token, witness: world.witness, signal });
-      else if (isTerminal(task.state) || isInterrupted(task.state)) return task;
+      else if (isAtRest(task.state)) return task;
       else await delay(5, undefined, { signal });
     }
   }

@@ -3,9 +3,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type DevtoolClient, pendingToolCalls, streamMessage, subscribeTask } from "@devtool/client";
 import {
   emptyTask,
-  isInterrupted,
+  isAtRest,
   isQuestionOfCall,
-  isTerminal,
   MessageSchema,
   MessageSettingsSchema,
   type Part,
@@ -98,8 +97,7 @@ async function changedTask(
   for await (const event of subscribeTask(client, { taskId: shown.id, afterSequence: shown.sequence }, signal)) {
     task = reduceTask(task, event);
     onEvent(event);
-    const isAtRest = isTerminal(task.state) || isInterrupted(task.state);
-    if (isAtRest && task.sequence >= now.sequence) break;
+    if (isAtRest(task.state) && task.sequence >= now.sequence) break;
   }
   return task;
 }
@@ -114,7 +112,7 @@ export async function followToRest(
   for await (const event of subscribeTask(client, { taskId }, signal)) {
     task = reduceTask(task, event);
     onEvent(event);
-    if (isTerminal(task.state) || isInterrupted(task.state)) break;
+    if (isAtRest(task.state)) break;
   }
   return task;
 }

@@ -302,7 +302,7 @@ export { emptyTask, reduceTask } from "./reduce-task.ts";
 export { replyOf } from "./reply.ts";
 export { decodeRfcJson, decodeRfcText, encodeRfcJson, structFromJson } from "./rfc-json.ts";
 export { summaryOf } from "./summary.ts";
-export { deriveState, endsExchange, isInterrupted, isTerminal } from "./task-state.ts";
+export { deriveState, endsExchange, isAtRest, isInterrupted, isTerminal } from "./task-state.ts";
 export { foldTitle, initialTitle, MAX_TITLE_LENGTH, titleLine } from "./task-title.ts";
 export {
   answeredToolCall,

@@ -11,7 +11,7 @@ import {
 } from "./gen/devtool/v1alpha/task_pb.ts";
 import { noteCalls } from "./known-calls.ts";
 import { withAgentPart, withMessage, withSummary, withText, withToolCall } from "./task-history.ts";
-import { isInterrupted, isTerminal } from "./task-state.ts";
+import { isAtRest, isTerminal } from "./task-state.ts";
 import { initialTitle } from "./task-title.ts";
 import { isAwaitingApproval, openToolCalls, toolCallsOf } from "./tool-call.ts";
 
@@ -33,8 +33,7 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
   }
   if (event.sequence <= task.sequence) return task;
   // The text of a resting state is kept until an event wakes the task.
-  const isResting = isTerminal(event.state) || isInterrupted(event.state);
-  const before = isResting && event.state === task.state ? task : { ...task, stateText: "", error: "" };
+  const before = isAtRest(event.state) && event.state === task.state ? task : { ...task, stateText: "", error: "" };
   const folded = reducePayload(before, event);
   const settings = folded.sessionSettings ?? create(SessionSettingsSchema);
   // Events of earlier versions have no approval mode, and leave that of the session.

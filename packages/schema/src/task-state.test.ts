@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type ToolCallSchema, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { TaskEventSchema } from "./gen/devtool/v1alpha/task_event_pb.ts";
 import { Role, type Task, TaskSchema, TaskState } from "./gen/devtool/v1alpha/task_pb.ts";
-import { deriveState, endsExchange, isInterrupted, isTerminal } from "./task-state.ts";
+import { deriveState, endsExchange, isAtRest, isInterrupted, isTerminal } from "./task-state.ts";
 
 const { SUBMITTED, WORKING, COMPLETED, FAILED, CANCELED, INPUT_REQUIRED, REJECTED, AUTH_REQUIRED } = TaskState;
 const STATES = [SUBMITTED, WORKING, COMPLETED, FAILED, CANCELED, INPUT_REQUIRED, REJECTED, AUTH_REQUIRED];
@@ -21,6 +21,7 @@ describe("the states of a task", () => {
   it("are terminal, interrupted or neither", () => {
     expect(STATES.filter(isTerminal)).toEqual([COMPLETED, FAILED, CANCELED, REJECTED]);
     expect(STATES.filter(isInterrupted)).toEqual([INPUT_REQUIRED, AUTH_REQUIRED]);
+    expect(STATES.filter((state) => !isAtRest(state))).toEqual([SUBMITTED, WORKING]);
   });
 
   it("end an exchange only by a change of state (STREAM-1)", () => {

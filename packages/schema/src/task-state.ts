@@ -21,13 +21,18 @@ export function isInterrupted(state: TaskState): boolean {
   return state === TaskState.INPUT_REQUIRED || state === TaskState.AUTH_REQUIRED;
 }
 
+/** Returns whether nothing runs in a task: it has ended or waits for the user. */
+export function isAtRest(state: TaskState): boolean {
+  return isTerminal(state) || isInterrupted(state);
+}
+
 /** Returns whether an event is the last of its exchange: `final: true` in A2A 0.3 (STREAM-1). */
 export function endsExchange(event: TaskEvent): boolean {
   const { payload, state } = event;
   switch (payload.case) {
     case "stateChange":
     case "reply":
-      return isTerminal(state) || isInterrupted(state);
+      return isAtRest(state);
     case "messageQueued":
       // The message is queued behind a question, which its sender may have to answer first.
       return isInterrupted(state);

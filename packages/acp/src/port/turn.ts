@@ -9,6 +9,7 @@ import {
   subscribeTask,
 } from "@devtool/client";
 import {
+  isAtRest,
   isInterrupted,
   isTerminal,
   MessageSchema,
@@ -72,13 +73,13 @@ export class Turn {
     this.#own.add(request.message?.messageId ?? "");
     const { client } = this.#host;
     await this.#attempt(async () => {
-      if (this.#task.id !== "" && !isTerminal(this.#task.state) && !isInterrupted(this.#task.state)) {
+      if (this.#task.id !== "" && !isAtRest(this.#task.state)) {
         // The message waits in the queue of a task whose earlier events are still to be shown.
         for await (const _received of streamMessage(client, request, this.#signal)) break;
       } else {
         for await (const event of streamMessage(client, request, this.#signal)) await this.#apply(event);
       }
-      if (!isAtRest(this.#task)) await this.#follow();
+      if (!isTurnOver(this.#task)) await this.#follow();
     });
   }
 
@@ -86,7 +87,7 @@ export class Turn {
   async follow(): Promise<void> {
     await this.#attempt(async () => {
       this.#syncQuestions();
-      if (!isAtRest(this.#task)) await this.#follow();
+      if (!isTurnOver(this.#task)) await this.#follow();
     });
   }
 
@@ -155,7 +156,7 @@ export class Turn {
   async #read(taskId: string, afterSequence: bigint): Promise<void> {
     for await (const event of subscribeTask(this.#host.client, { taskId, afterSequence }, this.#signal)) {
       await this.#apply(event);
-      if (isAtRest(this.#task)) return;
+      if (isTurnOver(this.#task)) return;
     }
   }
 
@@ -264,8 +265,8 @@ function isSameQuestion(one: AskedToolCall, other: AskedToolCall): boolean {
   return digests[0] === digests[1] && equals(ToolCallSchema, one, other);
 }
 
-/** Whether a task does nothing until its user does: it has ended, or it waits for a message. */
-function isAtRest(task: Task): boolean {
+/** Whether the turn of a task is over: the task has ended or waits for a message. While calls await an answer, the turn goes on. */
+function isTurnOver(task: Task): boolean {
   if (isTerminal(task.state)) return true;
   return isInterrupted(task.state) && pendingToolCalls(task).length === 0;
 }

@@ -10,7 +10,7 @@ import {
 import {
   ApprovalMode,
   CommandExecutionStatus,
-  isInterrupted,
+  isAtRest,
   isTerminal,
   type ListedModel,
   MessageDelivery,
@@ -89,7 +89,7 @@ export class ChatTasks {
   get isWorking(): boolean {
     if (this.#calls > 0 || this.command !== undefined) return true;
     const { task, questions } = this.current;
-    const isRunning = task.sequence > 0n && !isTerminal(task.state) && !isInterrupted(task.state);
+    const isRunning = task.sequence > 0n && !isAtRest(task.state);
     return isRunning && questions.length === 0;
   }
 

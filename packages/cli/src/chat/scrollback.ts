@@ -1,5 +1,5 @@
 import type { TaskItem, TaskSnapshot } from "@devtool/client";
-import { isInterrupted, isTerminal, Role, TaskState } from "@devtool/schema";
+import { isAtRest, Role, TaskState } from "@devtool/schema";
 import { indented, type LineStyle, visible } from "../render/style.ts";
 import { outcomeText, partLines } from "../render/transcript.ts";
 import { callEntry, type Entry, entryOf, isFinished, runningLines, textLines, wrapLine } from "./entry.ts";
@@ -29,7 +29,7 @@ export class Scrollback {
     const { items } = snapshot;
     const entries: Entry[] = [];
     for (let item = items[this.#items]; item; item = items[this.#items]) {
-      if (!isFinished(item, this.#items === items.length - 1, isAtRest(snapshot))) {
+      if (!isFinished(item, this.#items === items.length - 1, isAtRest(snapshot.task.state))) {
         entries.push(...this.#settled(item, style));
         break;
       }
@@ -39,7 +39,7 @@ export class Scrollback {
       this.#characters = 0;
       this.#opening = "";
     }
-    return isAtRest(snapshot) ? [...entries, ...this.#endOf(snapshot, style)] : entries;
+    return isAtRest(snapshot.task.state) ? [...entries, ...this.#endOf(snapshot, style)] : entries;
   }
 
   /** Returns the lines of the unfinished parts: the end of a text, running calls. */
@@ -104,8 +104,4 @@ export class Scrollback {
     if (reason !== "") lines.push(...wrapLine(paint(isBad ? "bad" : "dim", reason), columns));
     return lines.length === 0 ? [] : [{ key: ended, lines }];
   }
-}
-
-function isAtRest({ task: { state } }: TaskSnapshot): boolean {
-  return isTerminal(state) || isInterrupted(state);
 }

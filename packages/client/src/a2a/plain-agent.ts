@@ -1,5 +1,6 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import {
+  isAtRest,
   type Message,
   MessageQueuedSchema,
   StateChangeSchema,
@@ -17,7 +18,6 @@ import {
   taskEventMetadata,
 } from "@devtool/schema/a2a-v03";
 import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import { isAtRest } from "../is-at-rest.ts";
 
 /**
  * What is known of a stream when its next frame is read: the last event, or what the caller knows
@@ -106,7 +106,7 @@ function eventsFromTask(json: JsonObject, position: StreamPosition): FrameEvents
   const received = receivedMessage(created, position, json);
   const isKnown = position.taskId === created.taskId;
   const events = isKnown ? (received ? [received] : []) : openingEvents(json, created);
-  if (!isAtRest(created)) return { events };
+  if (!isAtRest(created.state)) return { events };
   const text = plainText(objectOrEmpty(objectOrEmpty(json.status).message));
   const end = create(TaskEventSchema, {
     taskId: stringOrEmpty(json.id),
@@ -122,7 +122,7 @@ function eventsFromTask(json: JsonObject, position: StreamPosition): FrameEvents
  * left out, because they are not text.
  */
 function openingEvents(json: JsonObject, created: TaskEvent): TaskEvent[] {
-  const isEnded = isAtRest(created);
+  const isEnded = isAtRest(created.state);
   const open = isEnded ? { ...created, state: TaskState.WORKING } : created;
   const said = listOrEmpty(withArtifactsInHistory(json).history)
     .map(objectOrEmpty)
@@ -152,7 +152,7 @@ function eventsFromReply(json: JsonObject, position: StreamPosition): TaskEvent[
 function eventsFromUpdate(json: JsonObject, event: TaskEvent): FrameEvents {
   const { payload } = event;
   const metadata = objectOrEmpty(json.metadata);
-  if (!isAtRest(event) || taskEventMetadata(metadata)) return { events: [event] };
+  if (!isAtRest(event.state) || taskEventMetadata(metadata)) return { events: [event] };
   const end = { ...event, payload: { case: "stateChange" as const, value: create(StateChangeSchema) } };
   if (!extensionMetadata(metadata)) {
     const text = plainText(objectOrEmpty(objectOrEmpty(json.status).message));

@@ -1,9 +1,8 @@
 import { create } from "@bufbuild/protobuf";
-import { emptyTask, MessageSchema, Role, reduceTask, type Task } from "@devtool/schema";
+import { emptyTask, isAtRest, MessageSchema, Role, reduceTask, type Task } from "@devtool/schema";
 import type { ChatTransport } from "ai";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { streamMessage, subscribeTask } from "../follow.ts";
-import { isAtRest } from "../is-at-rest.ts";
 import type { ResumeOptions } from "../resume.ts";
 import { type SendOptions, sendRequest } from "../view/send-request.ts";
 import { answersIn, messageOfUser } from "./chat-message.ts";
@@ -121,7 +120,7 @@ class AgentChatTransport implements ChatTransport<AgentUIMessage> {
       // The last turn so far is complete: from here on, the chat sees each event as it comes.
       yield* turn;
       turn = [];
-      if (isAtRest(task)) return;
+      if (isAtRest(task.state)) return;
     }
   }
 }

@@ -3,6 +3,7 @@ import { base64Encode } from "@bufbuild/protobuf/wire";
 import {
   ArtifactSchema,
   CitationSchema,
+  isAtRest,
   type Part,
   PartSchema,
   type StateChange,
@@ -12,7 +13,6 @@ import {
   type ToolCall,
 } from "@devtool/schema";
 import type { UIMessage } from "ai";
-import { isAtRest } from "../is-at-rest.ts";
 import { ToolChunks } from "./tool-chunks.ts";
 import type { Chunk } from "./ui-message.ts";
 
@@ -98,7 +98,7 @@ export class ChunkEncoder {
     return [
       ...this.#calls(openCalls, task),
       ...(text === "" ? [] : [...this.#endText(), ...this.#text(text, event.sequence)]),
-      ...(isAtRest(event) ? this.#endText() : []),
+      ...(isAtRest(event.state) ? this.#endText() : []),
       ...endOf(event, task),
     ];
   }

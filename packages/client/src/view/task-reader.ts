@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import {
   endsExchange,
+  isAtRest,
   isTerminal,
   type Message,
   type SendMessageRequest,
@@ -12,7 +13,6 @@ import { abortable } from "../abortable.ts";
 import { assertEncodable } from "../assert-encodable.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { exchangeLog, taskLog } from "../follow.ts";
-import { isAtRest } from "../is-at-rest.ts";
 import { callWithRetry, type ResumableLog, type ResumeOptions, readWithResume } from "../resume.ts";
 import { ExchangeEnds } from "./exchange-ends.ts";
 import { recordedMessage } from "./recorded-message.ts";
@@ -170,7 +170,7 @@ export class TaskReader {
     }
     // The answer may be newer than what was read here, or older.
     const accepted = task && task.sequence > sequence ? task.sequence : sequence;
-    await abortable(this.exchangeEnd(task && isAtRest(task) ? accepted - 1n : accepted), signal);
+    await abortable(this.exchangeEnd(task && isAtRest(task.state) ? accepted - 1n : accepted), signal);
   }
 
   /**

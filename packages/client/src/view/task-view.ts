@@ -1,10 +1,9 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { isTerminal, OPTION_MODIFY_ARGUMENTS, PartSchema } from "@devtool/schema";
+import { isAtRest, isTerminal, OPTION_MODIFY_ARGUMENTS, PartSchema } from "@devtool/schema";
 import { abortable } from "../abortable.ts";
 import { confirmationPart, modifiedArgumentsPart } from "../confirmation.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
-import { isAtRest } from "../is-at-rest.ts";
 import type { ResumeOptions } from "../resume.ts";
 import { Listeners } from "./listeners.ts";
 import { type Schedule, scheduleFrame } from "./schedule.ts";
@@ -168,7 +167,7 @@ class LogView implements TaskView {
     const { message } = request;
     if (message) this.#fold.addUnsent(message);
     const { task } = this.#fold;
-    const isQueued = task.sequence > 0n && !isAtRest(task);
+    const isQueued = task.sequence > 0n && !isAtRest(task.state);
     try {
       await this.#whileReading(
         () => (isQueued ? this.#reader.queue(request, signal) : this.#reader.send(request, signal)),

@@ -7,7 +7,7 @@ import {
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import type { StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
-import { isInterrupted, isTerminal } from "../task-state.ts";
+import { isAtRest } from "../task-state.ts";
 import { WireError } from "../wire-error.ts";
 import { artifactToV03 } from "./artifact.ts";
 import { messageToV03 } from "./message.ts";
@@ -44,7 +44,7 @@ function updateFrame({ taskId, contextId, status, metadata }: TaskStatusUpdateEv
     taskId,
     contextId,
     status: statusToV03(status, "statusUpdate.status"),
-    final: isTerminal(state) || isInterrupted(state),
+    final: isAtRest(state),
     metadata,
   });
   return encodeRfcJson(UpdateV03Schema, update);

@@ -5,10 +5,9 @@ import {
   CommandExecutionStatus,
   type ExecuteSlashCommandResponse,
   ExecuteSlashCommandResponseSchema,
+  isAtRest,
   isAwaitingApproval,
-  isInterrupted,
   type SlashCommandService,
-  TaskState,
 } from "@devtool/schema";
 import type { AgentCommands } from "../agent/agent.ts";
 import { invalid } from "../errors.ts";
@@ -63,12 +62,12 @@ async function firstResult(
   signal: AbortSignal,
 ): Promise<ExecuteSlashCommandResponse> {
   for await (const { payload, state } of session.read(after, signal)) {
-    // A command acts when it makes a call that needs no approval, has output, or ends.
+    // A command acts when it makes a call that needs no approval, or has output.
     const isActing =
       payload.case === "toolCall"
         ? !isAwaitingApproval(payload.value)
-        : payload.case === "text" || payload.case === "thought" || state > TaskState.WORKING;
-    if (isInterrupted(state) || isActing) break;
+        : payload.case === "text" || payload.case === "thought";
+    if (isAtRest(state) || isActing) break;
   }
   const request = awaitedToolCalls(session.task)[0]?.confirmationRequest;
   if (!request) {

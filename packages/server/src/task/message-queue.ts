@@ -3,6 +3,7 @@ import {
   ApprovalMode,
   awaitedToolCalls,
   confirmationsOf,
+  isAtRest,
   isInterrupted,
   isTerminal,
   type Message,
@@ -27,8 +28,7 @@ const MAX_QUEUED_MESSAGES = 16;
 /** Whether a message must be queued: it answers no tool call, and the task is working or waits for an answer. */
 export function mustWait(task: Task, message: Message): boolean {
   if (confirmationsOf(message).length > 0) return false;
-  const isAtRest = isTerminal(task.state) || isInterrupted(task.state);
-  return !isAtRest || awaitedToolCalls(task).length > 0;
+  return !isAtRest(task.state) || awaitedToolCalls(task).length > 0;
 }
 
 /** Whether the turn of a task has settings of its own (`Message.turnSettings`). Nothing steers it, so they hold to its end. */

@@ -1,9 +1,9 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
-import { SubscribeTaskRequestSchema, type Task, type TaskEvent, TaskEventSchema } from "@devtool/schema";
+import { isAtRest, SubscribeTaskRequestSchema, type Task, type TaskEvent, TaskEventSchema } from "@devtool/schema";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { Frame } from "../http/answer.ts";
 import type { MethodCall } from "./method.ts";
-import { frameAt, isAtRest, restEvent, standingOf } from "./until-rest.ts";
+import { frameAt, restEvent, standingOf } from "./until-rest.ts";
 
 /** Encodes a task and its events for one client. */
 export interface TaskEncoder {
@@ -35,7 +35,7 @@ export async function* subscriptionFrames(
   { task, after }: SubscriptionStart,
   encoder: TaskEncoder,
 ): AsyncIterable<Frame> {
-  if (after === undefined && isAtRest(task)) {
+  if (after === undefined && isAtRest(task.state)) {
     yield snapshotFrame(task, encoder);
     return yield* restFrames(task, encoder);
   }
@@ -61,7 +61,7 @@ export async function* subscriptionFrames(
  */
 function snapshotFrame(task: Task, encoder: TaskEncoder): Frame {
   const result = JSON.stringify(encoder.task(task));
-  return isAtRest(task) ? { result } : { result, id: task.sequence };
+  return isAtRest(task.state) ? { result } : { result, id: task.sequence };
 }
 
 function restFrames(task: Task, encoder: TaskEncoder): Frame[] {

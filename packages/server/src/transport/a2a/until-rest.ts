@@ -2,8 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import {
   awaitedToolCalls,
   endsExchange,
+  isAtRest,
   isInterrupted,
-  isTerminal,
   type Task,
   type TaskEvent,
   TaskEventSchema,
@@ -34,7 +34,7 @@ export type Standing = "past" | "end" | "rest" | "live";
 export function standingOf(event: TaskEvent, head: Task): Standing {
   if (endsExchange(event)) return event.sequence < head.sequence ? "past" : "end";
   // An event after the end of the last exchange, for instance a summary, does not start the task again.
-  return event.sequence === head.sequence && isAtRest(head) ? "rest" : "live";
+  return event.sequence === head.sequence && isAtRest(head.state) ? "rest" : "live";
 }
 
 /** Returns the frame of an event with the `final` and the id that its standing demands. */
@@ -47,11 +47,6 @@ export function frameAt(standing: Standing, frame: Frame): Frame {
     default:
       return frame;
   }
-}
-
-/** Whether a task has ended or waits for somebody. */
-export function isAtRest({ state }: Pick<Task, "state">): boolean {
-  return isTerminal(state) || isInterrupted(state);
 }
 
 /** Returns the change to the state in which a task rests, as the last event of a subscription. */

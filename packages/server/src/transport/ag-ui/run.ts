@@ -4,6 +4,7 @@ import {
   CancelTaskRequestSchema,
   emptyTask,
   endsExchange,
+  isAtRest,
   isInterrupted,
   isTerminal,
   SubscribeTaskRequestSchema,
@@ -123,8 +124,7 @@ async function* follow(run: RequestedRun, before: Task, taskId: string, saying: 
   if (taskId === "") throw invalid("messages", "", "say nothing new: end them with a message of the user");
   const ownMessageId = saying.case === "send" ? (saying.request.message?.messageId ?? "") : "";
   const events = new RunEvents(before, ownMessageId);
-  const wasAtRest = isTerminal(before.state) || isInterrupted(before.state);
-  if (saying.case !== "show" || !wasAtRest) {
+  if (saying.case !== "show" || !isAtRest(before.state)) {
     const request = create(SubscribeTaskRequestSchema, { taskId, afterSequence: before.sequence });
     for await (const { event: init } of run.handler.tasks.subscribeTask(request, run.context)) {
       if (!init) continue;

@@ -2,8 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
   CancelTaskRequestSchema,
-  isInterrupted,
-  isTerminal,
+  isAtRest,
   type SendMessageRequest,
   SubscribeTaskRequestSchema,
   type Task,
@@ -179,7 +178,7 @@ export class SessionStream {
   /** Whether the client sends nothing more, and the session rests. */
   #isOver(): boolean {
     if (this.#end === undefined || !this.#last || this.#last.sequence < this.#end) return false;
-    return isTerminal(this.#last.state) || isInterrupted(this.#last.state);
+    return isAtRest(this.#last.state);
   }
 
   #close(): void {
