@@ -6,7 +6,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 const path = createRequire(import.meta.url).resolve("@agentclientprotocol/sdk/schema/v1/schema.json");
 
 /** The JSON schema of ACP v1, as the SDK publishes it. */
-export const SCHEMA: { readonly [key: string]: unknown } = objectOrEmpty(JSON.parse(readFileSync(path, "utf8")));
+const SCHEMA: { readonly [key: string]: unknown } = objectOrEmpty(JSON.parse(readFileSync(path, "utf8")));
 
 /** The definitions of the schema, by name. */
 export const DEFINITIONS: { readonly [name: string]: unknown } = objectOrEmpty(SCHEMA.$defs);

@@ -5,7 +5,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 
 /** A call that the engine decides about. */
-export interface Question {
+interface Question {
   /** Its mode: default, autoEdit, plan or yolo. */
   readonly mode: string;
   readonly tool: string;

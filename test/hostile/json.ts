@@ -18,6 +18,6 @@ export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 /** Tells objects from all else. */
-export function isObject(value: unknown): value is object {
+function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -61,7 +61,7 @@ export class TaskModel {
 }
 
 /** The system: a server, and what a client must remember of the task. */
-export interface Real {
+interface Real {
   readonly server: ServerUnderTest;
   /** The id of the call that waits for an answer. */
   call: string;

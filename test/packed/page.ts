@@ -18,7 +18,7 @@ interface Step {
 }
 
 /** Reads the steps of a page below docs/. */
-export async function stepsOf(page: string): Promise<Step[]> {
+async function stepsOf(page: string): Promise<Step[]> {
   const text = await readFile(new URL(`../../docs/${page}`, import.meta.url), "utf8");
   const blocks = text.matchAll(/^<!-- step: (\w+) ?(.*?) -->\n(?:<!-- .* -->\n)*```\w*\n([\s\S]*?)^```$/gm);
   return [...blocks].map(([, kind = "", argument = "", text = ""]) => ({ kind, argument, text }));

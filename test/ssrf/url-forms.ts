@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 export const NOWHERE = "2f00::1";
 
 /** Hosts that all mean this machine, its network or the platform below it, written so that a filter of names misses them. */
-export const LOOPBACK_HOSTS = [
+const LOOPBACK_HOSTS = [
   ...[
     "127.0.0.1",
     "127.0.0.2",

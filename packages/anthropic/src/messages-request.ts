@@ -43,7 +43,7 @@ export async function encodeMessagesRequest(
  * A step becomes a message of the model with thoughts, text and calls, and one of the user with the results. Adjacent messages
  * of one role are joined, because results must be at the start of the message after their calls.
  */
-export function encodeMessages(history: readonly Message[], names: ToolNames): Anthropic.MessageParam[] {
+function encodeMessages(history: readonly Message[], names: ToolNames): Anthropic.MessageParam[] {
   const results = new CallResults(history);
   const messages = history.flatMap((message): BlockMessage[] => {
     const { role, parts } = message;

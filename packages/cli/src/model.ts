@@ -22,7 +22,7 @@ export interface ModelChoice {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The names of the APIs in messages. */
-export const API_NAMES: Readonly<Record<ModelApi, string>> = {
+const API_NAMES: Readonly<Record<ModelApi, string>> = {
   gemini: "Gemini",
   openai: "OpenAI's API",
   anthropic: "Anthropic",

@@ -30,7 +30,7 @@ export async function encodeChatRequest(
 }
 
 /** Encodes a conversation as messages: the user's, and for each step one of the model's and the results of its calls. */
-export function encodeMessages(history: readonly Message[], names: ToolNames): ChatCompletionMessageParam[] {
+function encodeMessages(history: readonly Message[], names: ToolNames): ChatCompletionMessageParam[] {
   const results = new CallResults(history);
   return history.flatMap((message): ChatCompletionMessageParam[] => {
     const { role, parts } = message;

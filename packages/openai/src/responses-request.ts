@@ -36,7 +36,7 @@ export async function encodeResponsesRequest(
 }
 
 /** Encodes a conversation as items: the user's messages, and for each step its reasoning, text, calls and their results. */
-export function encodeInput(history: readonly Message[], names: ToolNames): ResponseInputItem[] {
+function encodeInput(history: readonly Message[], names: ToolNames): ResponseInputItem[] {
   const results = new CallResults(history);
   return history.flatMap(({ role, parts }): ResponseInputItem[] => {
     if (role === Role.USER) return encodeUserMessage(parts);

@@ -7,7 +7,7 @@ import { eventIdOf, type Notification } from "./notification.ts";
 const TOKEN_LIFETIME_S = 300;
 
 /** The authentication scheme of a config that requests the headers of Standard Webhooks. */
-export const STANDARD_WEBHOOKS = "standardwebhooks";
+const STANDARD_WEBHOOKS = "standardwebhooks";
 
 /** The signature of one post. */
 export interface Signed {

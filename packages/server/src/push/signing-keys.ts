@@ -16,7 +16,7 @@ export const ROTATION_MS: number = 30 * DAY_MS;
  * The time in milliseconds for which a key is published before its first signature and after its last
  * one, so that receivers that cache the list of keys know it.
  */
-export const OVERLAP_MS: number = DAY_MS;
+const OVERLAP_MS: number = DAY_MS;
 
 /** Options of `SigningKeys`. */
 export interface SigningKeysOptions {

@@ -52,7 +52,7 @@ interface Request extends Message, SigningRequest {
 }
 
 /** How a method uses the extension, as far as its request shows. */
-export interface ExtensionUse {
+interface ExtensionUse {
   /** Whether the request shows that its client knows the extension. */
   readonly knowsExtension: boolean;
   /** Whether the request begins or continues a conversation. */

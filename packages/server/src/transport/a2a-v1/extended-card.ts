@@ -12,7 +12,7 @@ import { agentCardV1 } from "./card.ts";
  * The callers that get the extended card: authenticated ones, as the standard says (section 13.3),
  * or all that are admitted.
  */
-export type CardReaders = "known" | "everybody";
+type CardReaders = "known" | "everybody";
 
 /** Options of `extendedCardOf`. */
 interface ExtendedCardOptions {

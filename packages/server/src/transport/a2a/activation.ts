@@ -6,7 +6,7 @@ import type { StreamView } from "@devtool/schema/a2a-v03";
  *
  * Both versions accept either.
  */
-export const EXTENSION_HEADERS = ["x-a2a-extensions", "a2a-extensions"] as const;
+const EXTENSION_HEADERS = ["x-a2a-extensions", "a2a-extensions"] as const;
 
 /** The view that a request asks for: `inherited` asks for that of its conversation. */
 export type AskedView = StreamView | "inherited";
