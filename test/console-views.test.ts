@@ -122,6 +122,35 @@ describe.skipIf(CHROMIUM === undefined)("what the console shows in Chromium (ski
     expect(await page.getByAltText("one.png").count()).toBe(1);
   });
 
+  it.each([
+    ["the Enter key", (page: Page) => page.getByLabel("Message").press("Enter")],
+    ["the button", (page: Page) => page.getByRole("button", { name: "Send" }).click()],
+  ])("puts a refused message, sent with %s, before the one that was begun meanwhile", async (_way, submit) => {
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    const begun = Promise.withResolvers<void>();
+    await page.route("**/StreamMessage", async (route) => {
+      await begun.promise;
+      await route.continue();
+    });
+    const image = async (name: string): Promise<void> => {
+      await page.getByLabel("Add an image").setInputFiles({ name, mimeType: "image/png", buffer: PIXEL });
+      await page.getByAltText(name).waitFor();
+    };
+    await page.getByRole("link", { name: "New session" }).click();
+    await page.getByLabel("Directory").fill("/");
+    await image("one.png");
+    await page.getByLabel("Message").fill("look");
+    await submit(page);
+    await expect.poll(() => page.getByLabel("Message").inputValue()).toBe("");
+    await image("two.png");
+    await page.getByLabel("Message").fill("and then");
+    begun.resolve();
+    await page.getByRole("alert").waitFor();
+    await expect.poll(() => page.getByLabel("Message").inputValue()).toBe("look\nand then");
+    expect(await attributesOf(page, ".attachments img", "alt")).toEqual(["one.png", "two.png"]);
+  });
+
   it("shows a plan with how far each step is, and not once more as what the agent made", async () => {
     await using opened = await openConsole(browser, server);
     const { page } = opened;

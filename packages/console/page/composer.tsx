@@ -37,7 +37,14 @@ export function Composer(props: ComposerProps): ReactNode {
     event.preventDefault();
   };
   return (
-    <form className="composer" action={submit}>
+    <form
+      className="composer"
+      // Not as its action: the text would stay until the agent has answered, as all changes of an action wait for its end.
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
       {problem && <p role="alert">{problem}</p>}
       <CommandOptions list={list} {...commands} />
       <Attachments images={images} onRemove={removeImage} />
@@ -91,8 +98,12 @@ function useDraft({ client, contextId, send, session }: ComposerProps): Draft {
     if (text.trim() === "" && images.length === 0) return;
     setProblem("");
     setDraft(EMPTY);
-    // What was refused is not lost, unless another message was begun meanwhile.
-    const restore = (): void => setDraft((now) => (now.text === "" && now.images.length === 0 ? draft : now));
+    // A refused message comes back, before one that was begun meanwhile.
+    const restore = (): void =>
+      setDraft((now) => ({
+        text: [text, now.text].filter((part) => part !== "").join("\n"),
+        images: [...images, ...now.images],
+      }));
     if (isCommandLine(text)) {
       const ran = await runCommand(client, text, contextId, session);
       if (ran.taskId === "") {
