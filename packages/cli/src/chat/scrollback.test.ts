@@ -16,8 +16,8 @@ import { Scrollback } from "./scrollback.ts";
 
 const style: LineStyle = { paint: (_look, text) => text, columns: 60 };
 
-describe("what a chat prints of a task", () => {
-  it("is each block of a growing text once, and the rest stays live", () => {
+describe("the scrollback of a task", () => {
+  it("prints each block of a growing text once, and keeps the rest live", () => {
     const scrollback = new Scrollback();
     const first = working(text("One.\n\nTwo.\n\nTh"));
     expect(printed(scrollback, first)).toEqual(["● One.", ""]);
@@ -28,7 +28,7 @@ describe("what a chat prints of a task", () => {
     expect(printed(scrollback, whole)).toEqual([]);
   });
 
-  it("is the same text however it was cut into pieces", () => {
+  it("prints the same text however it was cut into pieces", () => {
     const whole = "# Title\n\nSome *words*.\n\n- a\n- b\n\n```js\nlet a;\n\nlet b;\n```\n\nEnd.";
     const atOnce = printed(new Scrollback(), ended(TaskState.COMPLETED, text(whole)));
     expect(atOnce).toContain("● # Title");
@@ -42,7 +42,7 @@ describe("what a chat prints of a task", () => {
     }
   });
 
-  it("is a long code block line by line, the same however it was cut, and each line is rendered only some times", () => {
+  it("prints a long code block line by line, the same however it was cut, and renders a bounded number of lines for each piece", () => {
     for (const fence of ["```", "~~~~"]) {
       const code = Array.from({ length: 400 }, (_, line) => (line % 3 === 0 ? "" : `let line${line} = \`x\`;`));
       const whole = ["Before.", "", `${fence}js`, ...code, fence, "", "After."].join("\n");
@@ -67,7 +67,7 @@ describe("what a chat prints of a task", () => {
     }
   });
 
-  it("is a long list item by item, the same however it was cut", () => {
+  it("prints a long list item by item, the same however it was cut", () => {
     for (const mark of [() => "-", (item: number) => `${item + 1}.`, (item: number) => `${item + 7})`]) {
       const items = Array.from({ length: 90 }, (_, item) => `${mark(item)} item ${item}\n    - below it\n`);
       const whole = `Before.\n\n${items.join("")}\nAfter.`;
@@ -84,7 +84,7 @@ describe("what a chat prints of a task", () => {
     }
   });
 
-  it("is a long table in pieces, each with its head, and each row once", () => {
+  it("prints a long table in pieces, each with the header row, and each row once", () => {
     const scrollback = new Scrollback();
     const rows = Array.from({ length: 150 }, (_, row) => `| ${row} | row ${row} |\n`);
     const whole = `| Number | Name |\n|---|---|\n${rows.join("")}\nAfter.`;
@@ -104,7 +104,7 @@ describe("what a chat prints of a task", () => {
     ["table", "| A | B |\n|---|---|\n", (line: number) => `| ${line} | b |\n`],
     ["code block", "```\n", (line: number) => `line ${line}\n`],
   ])(
-    "renders the lines of a %s a number of times that does not grow with its length",
+    "renders a growing %s in work that is linear in its length",
     (_block, head, lineOf) => {
       const renderedLines = (count: number): number => {
         const scrollback = new Scrollback();
@@ -112,7 +112,7 @@ describe("what a chat prints of a task", () => {
         let rendered = 0;
         for (let line = 0; line < count; line++) {
           written += lineOf(line);
-          // As a terminal does it, but not for each line: the measure is the same, and the test is short.
+          // A terminal renders each line as it comes. Every 40th line gives the same ratio in less time.
           if (line % 40 !== 0) continue;
           const snapshot = working(text(written));
           rendered += printed(scrollback, snapshot).length + scrollback.live(snapshot, style).length;
@@ -124,7 +124,7 @@ describe("what a chat prints of a task", () => {
     60_000,
   );
 
-  it("keeps the order: what follows a running call waits for its end", () => {
+  it("keeps the order: items after a running call wait for its end", () => {
     const scrollback = new Scrollback();
     const later = call("b", ToolCallStatus.SUCCEEDED, "second");
     const snapshot = working(call("a", ToolCallStatus.EXECUTING, ""), later);
@@ -134,7 +134,7 @@ describe("what a chat prints of a task", () => {
     expect(both.filter((line) => line.includes("│"))).toEqual(["  │ first", "  │ second"]);
   });
 
-  it("shows no call that asks beside its question", () => {
+  it("does not show a call that waits for an answer, since its question shows it", () => {
     const asking = call("a", ToolCallStatus.PENDING, "", { confirmationRequest: { options: [] } });
     expect(new Scrollback().live(working(asking), style)).toEqual([]);
   });
@@ -155,7 +155,7 @@ describe("what a chat prints of a task", () => {
     expect(printed(new Scrollback(), working(...items)).join("\n")).toMatch(/· answered: cancel[\s\S]*new/);
   });
 
-  it("has an artifact once, and each end of a turn", () => {
+  it("prints an artifact once, and the end of each turn", () => {
     const scrollback = new Scrollback();
     const artifacts = [
       create(ArtifactSchema, {
