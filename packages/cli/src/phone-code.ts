@@ -5,9 +5,6 @@ import encodeQR from "qr";
 /** Black on white, whatever the colours of the terminal are: not every camera reads a light code on a dark background. */
 const [BLACK_ON_WHITE, RESET] = ["\u001b[38;5;16;48;5;231m", "\u001b[0m"];
 
-/** The blocks of two modules, by which of them are dark: none, the lower one, the upper one, both. */
-const BLOCKS = [" ", "▄", "▀", "█"] as const;
-
 /** Width of the white edge, in modules: four, by the standard (ISO/IEC 18004). */
 const EDGE = 4;
 
@@ -17,10 +14,16 @@ export function qrCode(text: string): string {
   const lines: string[] = [];
   for (let row = 0; row < modules.length; row += 2) {
     const [upper = [], lower = []] = modules.slice(row, row + 2);
-    const blocks = upper.map((isDark, column) => BLOCKS[(isDark ? 2 : 0) + (lower[column] ? 1 : 0)]);
+    const blocks = upper.map((isDark, column) => blockOf(isDark, lower[column] ?? false));
     lines.push(`${BLACK_ON_WHITE}${blocks.join("")}${RESET}`);
   }
   return lines.join("\n");
+}
+
+/** Returns the block that shows two modules, one above the other. */
+function blockOf(isUpperDark: boolean, isLowerDark: boolean): string {
+  if (isUpperDark) return isLowerDark ? "█" : "▀";
+  return isLowerDark ? "▄" : " ";
 }
 
 /** Returns what a server needs before a phone can open its console; empty if it has all of that. */

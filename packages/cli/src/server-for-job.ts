@@ -53,17 +53,12 @@ export async function serverForJob(options: JobOptions, io: Io): Promise<JobServ
   if (!address) return startServer(workspace, options, io);
   const isNamed = options.url !== undefined || options.task !== undefined || !address.info;
   const roots = address.info?.workspaceRoots ?? [];
-  if (!isNamed) {
-    // With links resolved. A directory that does not exist yet is in no root.
-    const paths = [workspace, ...roots].map((path) => realpath(path).catch(() => undefined));
-    const [real, ...realRoots] = await Promise.all(paths);
-    if (!realRoots.some((root) => root !== undefined && real !== undefined && isInside(root, real))) {
-      const known = roots.join(", ");
-      notify(
-        `the running server does not allow ${workspace}, only ${known} (add directories with "devtool serve --root"): starting another for this job`,
-      );
-      return startServer(workspace, options, io);
-    }
+  if (!isNamed && !(await isInsideAny(workspace, roots))) {
+    const known = roots.join(", ");
+    notify(
+      `the running server does not allow ${workspace}, only ${known} (add directories with "devtool serve --root"): starting another for this job`,
+    );
+    return startServer(workspace, options, io);
   }
   const { client } = await connectionTo(address, { ...options, io, notify });
   const where = isNamed ? options.workspace && workspace : workspace;
@@ -111,4 +106,11 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
   const close = (): Promise<void> => server.close();
   const about = { agents: choicesOf(agents), approvalMode, model: "" };
   return { client, workspace, address, ...about, log, [Symbol.asyncDispose]: close };
+}
+
+/** Whether a directory is in one of the roots, with links resolved. One that does not exist yet is in no root. */
+async function isInsideAny(path: string, roots: readonly string[]): Promise<boolean> {
+  const [real, ...realRoots] = await Promise.all([path, ...roots].map((each) => realpath(each).catch(() => undefined)));
+  if (real === undefined) return false;
+  return realRoots.some((root) => root !== undefined && isInside(root, real));
 }

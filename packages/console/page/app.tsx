@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useState } from "react";
 import { forgetAccess } from "./access.ts";
 import { CLIENT_LABEL, createConsoleClient } from "./console-client.ts";
 import { NoAccess } from "./no-access.tsx";
-import { type SessionPart, usePlace } from "./place.ts";
+import { type Place, type SessionPart, usePlace } from "./place.ts";
 import { ServerPage } from "./server-page.tsx";
 import { Session } from "./session.tsx";
 import { SessionList } from "./session-list.tsx";
@@ -16,25 +16,13 @@ export function App({ token }: { readonly token: string }): ReactNode {
   const sessions = useSessions(client, { clientLabel: CLIENT_LABEL });
   const place = usePlace();
   const [started, setStarted] = useState<Started>();
-  let session: ShownSession | undefined;
-  if (place.case === "new") session = { key: place.key, view: "conversation" };
-  if (place.case === "session") {
-    const { taskId, view } = place;
-    session = { key: started?.taskId === taskId ? started.key : taskId, taskId, view };
-  }
+  const session = shownSession(place, started);
   const start = (taskId: string): void => setStarted({ key: session?.key ?? taskId, taskId });
   const isRefused = sessions.error?.code === Code.Unauthenticated;
   useEffect(() => {
     if (isRefused) forgetAccess();
   }, [isRefused]);
   if (isRefused) return <NoAccess failed={false} />;
-  // Narrow screens show the list in place of the hint to choose from it.
-  const isEmpty = sessions.sessions.length === 0;
-  const hint = isEmpty ? (
-    <p className="hint">{words.noSessions}</p>
-  ) : (
-    <p className="hint choose">{words.chooseSession}</p>
-  );
   return (
     <div className="app" data-place={place.case}>
       <a className="skip" href="#main">
@@ -43,11 +31,16 @@ export function App({ token }: { readonly token: string }): ReactNode {
       <SessionList list={sessions} place={place} />
       <main id="main" tabIndex={-1}>
         {place.case === "server" && <ServerPage client={client} />}
-        {place.case === "list" && sessions.isLoaded && hint}
+        {place.case === "list" && sessions.isLoaded && <Hint isEmpty={sessions.sessions.length === 0} />}
         {session && <Session client={client} {...session} onStart={start} />}
       </main>
     </div>
   );
+}
+
+/** The hint in place of a session while none is chosen. Narrow screens show the list in place of the hint to choose from it. */
+function Hint({ isEmpty }: { readonly isEmpty: boolean }): ReactNode {
+  return isEmpty ? <p className="hint">{words.noSessions}</p> : <p className="hint choose">{words.chooseSession}</p>;
 }
 
 /** A session that this page has started, with the key that it had as a new one: it stays the same when it gets its address. */
@@ -60,4 +53,11 @@ interface ShownSession {
   readonly key: string;
   readonly taskId?: string;
   readonly view: SessionPart;
+}
+
+function shownSession(place: Place, started: Started | undefined): ShownSession | undefined {
+  if (place.case === "new") return { key: place.key, view: "conversation" };
+  if (place.case !== "session") return undefined;
+  const { taskId, view } = place;
+  return { key: started?.taskId === taskId ? started.key : taskId, taskId, view };
 }

@@ -23,7 +23,7 @@ function element(type: string | typeof Fragment, tokens: readonly Token[], depth
   return createElement(type, props, ...tokens.filter(isKnown).map((token) => renderToken(token, depth + 1)));
 }
 
-/** Whether a token is one of Markdown's own, and not of an extension. None is installed. */
+/** Whether a token is one of Markdown's own. All are, since no extension is installed; their type has those of extensions, too. */
 function isKnown(token: Token): token is MarkedToken {
   return token.type !== "";
 }

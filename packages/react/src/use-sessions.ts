@@ -43,14 +43,7 @@ export interface SessionsActions {
  */
 export function useSessions(client: DevtoolClient, options: SessionListOptions = {}): SessionsHandle {
   const [kept, keep] = useState(() => open(client, options));
-  const { filter: one = {} } = kept;
-  const { filter: other = {} } = options;
-  const isSameFilter =
-    one.state === other.state &&
-    one.agent === other.agent &&
-    one.workspacePath === other.workspacePath &&
-    one.titleContains === other.titleContains;
-  if (kept.client !== client || !isSameFilter) keep(open(client, options));
+  if (kept.client !== client || !isSameFilter(kept.filter, options.filter)) keep(open(client, options));
   const { list } = kept;
   const snapshot = useSyncExternalStore(list.subscribe, list.snapshot, list.snapshot);
   useFollowing(list);
@@ -80,4 +73,13 @@ function listActions(list: SessionList, run: RunAction): SessionsActions {
  */
 function isDelivered(): boolean {
   return true;
+}
+
+function isSameFilter(one: SessionFilter = {}, other: SessionFilter = {}): boolean {
+  return (
+    one.state === other.state &&
+    one.agent === other.agent &&
+    one.workspacePath === other.workspacePath &&
+    one.titleContains === other.titleContains
+  );
 }

@@ -1,4 +1,4 @@
-import { type DescMessage, type Message, toJson } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type Message, toJson } from "@bufbuild/protobuf";
 import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { WireError } from "./wire-error.ts";
 
@@ -26,12 +26,12 @@ function assertFields(message: ReflectMessage, path: string): void {
   for (const field of message.fields) {
     if (!message.isSet(field)) continue;
     const at = path === "" ? field.name : `${path}.${field.name}`;
-    const values: Iterable<unknown> =
-      field.fieldKind === "list"
-        ? message.get(field)
-        : field.fieldKind === "map"
-          ? message.get(field).values()
-          : [message.get(field)];
-    for (const value of values) if (isReflectMessage(value)) assertFields(value, at);
+    for (const value of valuesOf(message, field)) if (isReflectMessage(value)) assertFields(value, at);
   }
+}
+
+function valuesOf(message: ReflectMessage, field: DescField): Iterable<unknown> {
+  if (field.fieldKind === "list") return message.get(field);
+  if (field.fieldKind === "map") return message.get(field).values();
+  return [message.get(field)];
 }

@@ -35,10 +35,8 @@ export function toolCallsOf(message: Message): ToolCall[] {
  * after it that hold only questions of these calls.
  */
 export function openToolCalls({ history }: Task): ToolCall[] {
-  const last = history.findLastIndex(
-    ({ role, parts }) =>
-      role === Role.AGENT && !parts.every(({ toolCallDetail }) => (toolCallDetail?.parentToolCallId ?? "") !== ""),
-  );
+  const isQuestion = ({ toolCallDetail }: Part): boolean => (toolCallDetail?.parentToolCallId ?? "") !== "";
+  const last = history.findLastIndex(({ role, parts }) => role === Role.AGENT && !parts.every(isQuestion));
   const steps = history.slice(Math.max(0, last)).filter(({ role }) => role === Role.AGENT);
   return steps.flatMap(toolCallsOf).filter((call) => !isEnded(call));
 }

@@ -10,12 +10,7 @@ import { type LineStyle, type Paint, visible } from "../render/style.ts";
  */
 export function renderMarkdown(text: string, style: LineStyle): string[][] {
   const tokens = lexer(text.replaceAll("\r\n", "\n"));
-  // Escapes all strings of tokens, whatever they are for: the lexer decodes entities such as `&#27;`.
-  void walkTokens(tokens, (token) => {
-    for (const [name, value] of Object.entries(token)) {
-      if (typeof value === "string") Object.assign(token, { [name]: visible(value) });
-    }
-  });
+  escapeStrings(tokens);
   return tokens.map((token) => blockLines(token, style)).filter((lines) => lines.length > 0);
 }
 
@@ -56,31 +51,62 @@ export function settledText(text: string): SettledText {
 
 /** Returns the beginning of an unfinished block that can be rendered without its rest; undefined if the block is a whole. */
 function settledLines(token: Token, block: string): SettledText | undefined {
-  // The last line is left, so that the rest has content.
-  const lastLine = block.lastIndexOf("\n", block.length - 2) + 1;
-  const fence = openFence(token);
-  if (fence !== "") {
-    // Blank lines before the last line are left as well: the lexer adds one at the end of code.
-    const length = block.indexOf("\n", block.slice(0, lastLine - 1).trimEnd().length) + 1;
-    return length > block.indexOf("\n") + 1 ? { length, opening: `${fence}\n`, isInBlock: true } : undefined;
-  }
   if (!isKnown(token)) return undefined;
-  if (token.type === "table" && block === token.raw) {
-    const head = block.slice(0, block.indexOf("\n", block.indexOf("\n") + 1) + 1);
-    return lastLine > head.length ? { length: lastLine, opening: head, isInBlock: false } : undefined;
+  switch (token.type) {
+    case "code":
+      return settledCode(token, block);
+    case "table":
+      // A table that has ended has its blank line in the block, but not in the token.
+      return block === token.raw ? settledRows(block) : undefined;
+    case "list":
+      return settledItems(token, block);
+    default:
+      return undefined;
   }
-  if (token.type !== "list") return undefined;
-  const items = token.items.slice(0, -1);
+}
+
+/** Returns all lines of an open code block but the last one, and the blank lines before it: the lexer adds one at the end of code. */
+function settledCode(token: Tokens.Code, block: string): SettledText | undefined {
+  const fence = openFence(token);
+  if (fence === "") return undefined;
+  const length = block.indexOf("\n", block.slice(0, lastLineOf(block) - 1).trimEnd().length) + 1;
+  return length > block.indexOf("\n") + 1 ? { length, opening: `${fence}\n`, isInBlock: true } : undefined;
+}
+
+/** Returns all rows of a table but the last one. */
+function settledRows(block: string): SettledText | undefined {
+  const head = block.slice(0, block.indexOf("\n", block.indexOf("\n") + 1) + 1);
+  const length = lastLineOf(block);
+  return length > head.length ? { length, opening: head, isInBlock: false } : undefined;
+}
+
+/** Returns all items of a list but the last one. */
+function settledItems(list: Tokens.List, block: string): SettledText | undefined {
+  const items = list.items.slice(0, -1);
   const length = items.reduce((sum, { raw }) => sum + raw.length, 0);
   // An item keeps its number only if the number is written: some lists number all of their items with 1.
   const written = /^ {0,3}(\d+)/.exec(block.slice(length))?.[1];
-  const isNumbered = !token.ordered || Number(written) === Number(token.start || 1) + items.length;
+  const isNumbered = !list.ordered || Number(written) === Number(list.start || 1) + items.length;
   return items.length > 0 && isNumbered ? { length, opening: "", isInBlock: true } : undefined;
 }
 
-/** Returns the fence of a code block that is not closed, without the name of its language; empty for any other block. */
-function openFence(token: Token | undefined): string {
-  if (token?.type !== "code") return "";
+/** Returns the offset at which the last line of a block begins, which is left so that the rest has content. */
+function lastLineOf(block: string): number {
+  return block.lastIndexOf("\n", block.length - 2) + 1;
+}
+
+/** Escapes all strings of tokens, whatever they are for: the lexer decodes entities such as `&#27;`. */
+function escapeStrings(tokens: Token[]): void {
+  // It returns what the callback returns, which is nothing to wait for.
+  void walkTokens(tokens, (token) => {
+    for (const [name, value] of Object.entries(token)) {
+      if (typeof value === "string") Object.assign(token, { [name]: visible(value) });
+    }
+  });
+}
+
+/** Returns the fence of a code block that is not closed, without the name of its language; empty for any other code. */
+function openFence(token: Tokens.Code): string {
   const [, fence = "", marks = ""] = /^( {0,3}(`{3,}|~{3,}))/.exec(token.raw) ?? [];
   if (fence === "") return "";
   const [, ...lines] = token.raw.trimEnd().split("\n");
@@ -100,22 +126,14 @@ function blockLines(token: Token, style: LineStyle): string[] {
     case "paragraph":
     case "text":
       return wrapped(token.tokens ? inline(token.tokens, paint) : token.text, style);
-    case "code": {
-      const { columns: width } = narrower(style, 2);
-      const lines = token.text.replaceAll("\t", "    ").split("\n");
-      const pieces = lines.flatMap((line) => wrapAnsi(line, width, VERBATIM).split("\n"));
-      const label = token.lang ? [paint("dim", token.lang.slice(0, width))] : [];
-      return indented([...label, ...pieces.map((piece) => paint("code", piece))], "  ");
-    }
+    case "code":
+      return codeLines(token, style);
     case "blockquote":
       return indented(childLines(token.tokens, narrower(style, 2)), paint("dim", "│ "));
     case "list":
-      return token.items.flatMap(({ tokens, task, checked }, index) => {
+      return token.items.flatMap((item, index) => {
         const marker = token.ordered ? `${Number(token.start || 1) + index}. ` : "• ";
-        const first = marker + (task ? (checked ? "[x] " : "[ ] ") : "");
-        const content = tokens.filter(({ type }) => type !== "checkbox");
-        const [line = "", ...rest] = childLines(content, narrower(style, first.length));
-        return [`${first}${line}`, ...indented(rest, " ".repeat(marker.length))];
+        return itemLines(item, marker, style);
       });
     case "table":
       return tableLines(token, style);
@@ -126,13 +144,29 @@ function blockLines(token: Token, style: LineStyle): string[] {
   }
 }
 
-/** Returns whether a token is one of Markdown's own, and not of an extension. None is installed. */
+/** Returns whether a token is one of Markdown's own. All are, since no extension is installed; their type has those of extensions, too. */
 function isKnown(token: Token): token is MarkedToken {
   return token.type !== "";
 }
 
 function childLines(tokens: readonly Token[], style: LineStyle): string[] {
   return tokens.flatMap((token) => blockLines(token, style));
+}
+
+function codeLines({ text, lang }: Tokens.Code, style: LineStyle): string[] {
+  const { paint, columns } = narrower(style, 2);
+  const lines = text.replaceAll("\t", "    ").split("\n");
+  const pieces = lines.flatMap((line) => wrapAnsi(line, columns, VERBATIM).split("\n"));
+  const label = lang ? [paint("dim", lang.slice(0, columns))] : [];
+  return indented([...label, ...pieces.map((piece) => paint("code", piece))], "  ");
+}
+
+function itemLines({ tokens, task, checked }: Tokens.ListItem, marker: string, style: LineStyle): string[] {
+  const box = checked ? "[x] " : "[ ] ";
+  const first = task ? `${marker}${box}` : marker;
+  const content = tokens.filter(({ type }) => type !== "checkbox");
+  const [line = "", ...rest] = childLines(content, narrower(style, first.length));
+  return [`${first}${line}`, ...indented(rest, " ".repeat(marker.length))];
 }
 
 function tableLines({ header, rows }: Tokens.Table, { paint, columns }: LineStyle): string[] {

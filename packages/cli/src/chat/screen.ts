@@ -50,7 +50,7 @@ export interface ScreenSize {
 
 /** Returns the screen of a chat for a terminal of this size. Everything below the entries has fewer rows than the terminal. */
 export function screenOf(chat: Chat, status: Status, { columns, rows }: ScreenSize, style: LineStyle): Screen {
-  const { asking, tasks, printout, turn } = chat;
+  const { asking, tasks, printout } = chat;
   const { entries } = printout;
   if (chat.left !== "not") return { ...EMPTY_SCREEN, entries };
   const input = inputOf(chat, Math.max(3, Math.floor(rows / 2)), columns, style);
@@ -58,11 +58,7 @@ export function screenOf(chat: Chat, status: Status, { columns, rows }: ScreenSi
   const question = chat.picker
     ? chat.picker.lines(rows - 6)
     : asking.draw(rows - input.lines.length - queue.length, style);
-  const { notice, lost } = tasks.current;
-  const happening = turn.isCanceling ? "canceling" : (notice?.text ?? (lost ? "the connection is lost" : ""));
-  const { startedAt, tokens } = turn;
-  const activity =
-    startedAt === undefined || asking.call ? undefined : { startedAt, tokens, notice: visibleName(happening) };
+  const activity = activityOf(chat);
   const free = rows - 3 - input.lines.length - queue.length - question.length - (activity ? 1 : 0);
   const live = [tasks.conversation, ...(tasks.command ? [tasks.command] : [])].flatMap(({ view, scrollback }) => [
     ...scrollback.live(view.snapshot(), style),
@@ -93,6 +89,14 @@ export const EMPTY_SCREEN: Screen = {
   input: { lines: [], cursor: undefined },
 };
 
+function activityOf({ asking, tasks, turn }: Chat): Activity | undefined {
+  const { startedAt, tokens, isCanceling } = turn;
+  if (startedAt === undefined || asking.call) return undefined;
+  const { notice, lost } = tasks.current;
+  const text = isCanceling ? "canceling" : (notice?.text ?? (lost ? "the connection is lost" : ""));
+  return { startedAt, tokens, notice: visibleName(text) };
+}
+
 function queueLines({ outbox: { texts }, asking, composer, tasks }: Chat, { paint, columns }: LineStyle): string[] {
   const shown = texts.slice(0, MAX_QUEUE).map((text) => `· queued: ${visibleName(text)}`);
   const more = texts.length > MAX_QUEUE ? [`· ${texts.length - MAX_QUEUE} more are queued`] : [];
@@ -100,13 +104,17 @@ function queueLines({ outbox: { texts }, asking, composer, tasks }: Chat, { pain
   const kept =
     asking.call && composer.draft.text !== "" ? [`· kept for your next message: ${composer.draft.text}`] : [];
   const help = asking.call ? [] : commandHelp(composer.draft.text, tasks.commands);
-  const { candidates } = composer;
-  const words = candidates.slice(0, MAX_CANDIDATES).map((each) => /\S+\s*$/.exec(each)?.[0].trim() ?? each);
-  const rest = candidates.length > words.length ? [`… ${candidates.length - words.length} more`] : [];
-  const completions = words.length > 0 ? [`  ${[...words, ...rest].join("  ")}`] : [];
-  return [...shown, ...more, ...hint, ...kept, ...completions, ...help].flatMap((line) =>
+  return [...shown, ...more, ...hint, ...kept, ...completionLines(composer.candidates), ...help].flatMap((line) =>
     wrapLine(visibleName(line), columns).map((piece) => paint("dim", piece)),
   );
+}
+
+/** Returns the candidates of a completion on one line, each by its last word. */
+function completionLines(candidates: readonly string[]): string[] {
+  if (candidates.length === 0) return [];
+  const words = candidates.slice(0, MAX_CANDIDATES).map((each) => /\S+\s*$/.exec(each)?.[0].trim() ?? each);
+  const rest = candidates.length > words.length ? [`… ${candidates.length - words.length} more`] : [];
+  return [`  ${[...words, ...rest].join("  ")}`];
 }
 
 function inputOf(chat: Chat, maxLines: number, columns: number, style: LineStyle): Input {

@@ -40,13 +40,8 @@ export class Transcript {
       }
       case "toolCall":
         return this.#lines(this.#callLines(payload.value));
-      case "stateChange": {
-        const text = payload.value.error || payload.value.text;
-        const outcome = outcomeText(state, text);
-        const look = state === TaskState.CANCELED ? "dim" : "bad";
-        const lines = outcome === undefined ? [visible(text)] : [this.#paint(look, outcome)];
-        return this.#closeText() + this.#lines(outcome === undefined && text === "" ? [] : lines);
-      }
+      case "stateChange":
+        return this.#closeText() + this.#lines(this.#stateLines(state, payload.value.error || payload.value.text));
       case "notice":
         return this.#lines([this.#paint("dim", `· ${indented(payload.value.text)}`)]);
       case "summary":
@@ -102,18 +97,15 @@ export class Transcript {
     });
   }
 
+  #stateLines(state: TaskState, text: string): string[] {
+    const outcome = outcomeText(state, text);
+    if (outcome !== undefined) return [this.#paint(state === TaskState.CANCELED ? "dim" : "bad", outcome)];
+    return text === "" ? [] : [visible(text)];
+  }
+
   #callLines(call: ToolCall): string[] {
     if (call.status === ToolCallStatus.PENDING) return [];
-    if (call.status === ToolCallStatus.EXECUTING && call.liveContent !== undefined) {
-      const fresh = this.#outputSince(call.toolCallId, call.liveContent);
-      this.#shown.set(call.toolCallId, call.liveContent);
-      return outputLines(fresh ?? call.liveContent, this.#paint);
-    }
-    if (call.status === ToolCallStatus.EXECUTING) {
-      const isNew = !this.#begun.has(call.toolCallId);
-      this.#begun.add(call.toolCallId);
-      return isNew ? [toolCallLine(call, this.#paint)] : [];
-    }
+    if (call.status === ToolCallStatus.EXECUTING) return this.#runningLines(call);
     this.#begun.delete(call.toolCallId);
     const output = call.result.case === "output" ? call.result.value.result : undefined;
     const rest = output?.case === "text" ? this.#outputSince(call.toolCallId, output.value) : undefined;
@@ -121,6 +113,17 @@ export class Transcript {
     return isContinued
       ? [...outputLines(rest, this.#paint), toolCallLine(call, this.#paint)]
       : [toolCallLine(call, this.#paint), ...resultLines(call, this.#paint)];
+  }
+
+  #runningLines(call: ToolCall): string[] {
+    if (call.liveContent === undefined) {
+      const isNew = !this.#begun.has(call.toolCallId);
+      this.#begun.add(call.toolCallId);
+      return isNew ? [toolCallLine(call, this.#paint)] : [];
+    }
+    const fresh = this.#outputSince(call.toolCallId, call.liveContent);
+    this.#shown.set(call.toolCallId, call.liveContent);
+    return outputLines(fresh ?? call.liveContent, this.#paint);
   }
 
   /** Returns the output that has not been printed; undefined when it does not continue what was printed, since its beginning was cut. */

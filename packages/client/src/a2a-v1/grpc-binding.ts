@@ -27,10 +27,7 @@ export function createGrpcBinding(transport: Transport, headers: CallHeaders, to
         yield* streamWithToken(token, async function* (value) {
           const resume = defined({ "last-event-id": lastEventId?.toString() });
           const all = { ...headers, ...resume, ...bearerHeader(value) };
-          const requests = (async function* () {
-            yield request;
-          })();
-          const { message } = await transport.stream(method, signal, undefined, all, requests);
+          const { message } = await transport.stream(method, signal, undefined, all, only(request));
           for await (const response of message) {
             const sequence = response.payload.value?.metadata?.[SEQUENCE_URI];
             yield { response, id: typeof sequence === "string" ? sequence : undefined };
@@ -41,4 +38,8 @@ export function createGrpcBinding(transport: Transport, headers: CallHeaders, to
       }
     },
   };
+}
+
+async function* only<T>(value: T): AsyncIterable<T> {
+  yield value;
 }

@@ -156,13 +156,10 @@ export async function verifyNotification(request: NotificationRequest, options: 
   if (announced !== "" && announced !== eventId) throw new NotificationError("the event id is not what was signed");
   const source = JSON.stringify([claims.iss, taskId]);
   const isDuplicate = !seen.note(source, sequence);
-  return {
-    ...{ eventId, taskId, sequence, isDuplicate },
-    body: new TextDecoder().decode(bytes),
-    forget: () => {
-      if (!isDuplicate) seen.forget(source, sequence);
-    },
+  const forget = (): void => {
+    if (!isDuplicate) seen.forget(source, sequence);
   };
+  return { eventId, taskId, sequence, body: new TextDecoder().decode(bytes), isDuplicate, forget };
 }
 
 async function verifySignature(jws: string, { keys, audience, issuer, now }: VerifyOptions): Promise<JWTPayload> {

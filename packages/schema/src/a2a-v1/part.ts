@@ -9,23 +9,23 @@ import { WireError } from "../wire-error.ts";
 
 /** Converts a part of A2A 0.3 to one of 1.0, which has no kind, and whose data is any JSON value. */
 export function partFromV03(part: PartV03): Part {
-  const { kind, text = "", file, data = {} } = part;
   const found = unwrapValue(part);
   const { mediaType, fileName, metadata } = splitNames(found ? found.metadata : part.metadata);
-  let content: Part["content"] = { case: "text", value: text };
-  if (found || kind === "data") {
-    content = { case: "data", value: jsonValue(found ? found.value : data) };
-  } else if (kind === "file" && file) {
-    const { source } = file;
-    content =
-      source.case === "bytes" ? { case: "raw", value: source.value } : { case: "url", value: source.value ?? "" };
-  }
   return create(PartSchema, {
-    filename: file?.name ?? fileName,
-    mediaType: file?.mimeType ?? mediaType,
-    content,
+    filename: part.file?.name ?? fileName,
+    mediaType: part.file?.mimeType ?? mediaType,
+    content: found ? { case: "data", value: jsonValue(found.value) } : contentFromV03(part),
     metadata,
   });
+}
+
+function contentFromV03({ kind, text = "", file, data = {} }: PartV03): Part["content"] {
+  if (kind === "file" && file) {
+    const { source } = file;
+    return source.case === "bytes" ? { case: "raw", value: source.value } : { case: "url", value: source.value ?? "" };
+  }
+  if (kind === "data") return { case: "data", value: jsonValue(data) };
+  return { case: "text", value: text };
 }
 
 /** Converts a part of A2A 1.0 to one of 0.3. Throws a `WireError` if it has no content. */

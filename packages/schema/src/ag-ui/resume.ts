@@ -48,20 +48,11 @@ export function readResume(entries: readonly ResumeEntry[], task: Task): Resumpt
   });
   const [first, ...others] = answers;
   if (first && others.length === 0 && first.entry.interruptId === inputInterruptId(task) && first.isOpen) {
-    const { status, payload } = first.entry;
-    if (status === "cancelled") return { case: "cancel" };
-    const at = `${first.path}.payload`;
-    const { text } = decodeStrictJson(InputPayloadSchema, payload && toJson(ValueSchema, payload), at);
-    if (text === "") throw new WireError(`${at}.text`, "", "is missing: say what the agent waits for");
-    return { case: "answers", parts: [create(PartSchema, { content: { case: "text", value: text } })] };
+    return inputOf(first.entry, first.path);
   }
   if (first && others.length === 0 && isRecordedInput(first.entry, task)) return { case: "replay" };
   const parts = answers.map(({ entry, path }) => answerOf(entry, task, path));
-  const areRecorded = parts.every(({ content }) => {
-    if (content.case !== "confirmation") return false;
-    const last = findConfirmation(task, content.value.toolCallId);
-    return last !== undefined && equals(ToolCallConfirmationSchema, last, content.value);
-  });
+  const areRecorded = parts.every((part) => isRecorded(part, task));
   if (areRecorded && answers.every(({ isOpen }) => !isOpen)) return { case: "replay" };
   const missing = [...open].filter((id) => !seen.has(id));
   // An answer to another question than the open one is refused by the server, which says why.
@@ -84,6 +75,14 @@ function assertEntry({ interruptId, status, payload }: ResumeEntry, seen: Readon
   if (status === "cancelled" && payload !== undefined) {
     throw new WireError(`${path}.payload`, "", 'is set with status "cancelled": leave it out, or send "resolved"');
   }
+}
+
+/** Reads the answer to a task that waits for a message. */
+function inputOf({ status, payload }: ResumeEntry, path: string): Resumption {
+  if (status === "cancelled") return { case: "cancel" };
+  const { text } = decodeStrictJson(InputPayloadSchema, payload && toJson(ValueSchema, payload), `${path}.payload`);
+  if (text === "") throw new WireError(`${path}.payload.text`, "", "is missing: say what the agent waits for");
+  return { case: "answers", parts: [create(PartSchema, { content: { case: "text", value: text } })] };
 }
 
 function answerOf({ interruptId, status, payload }: ResumeEntry, task: Task, path: string): Part {
@@ -153,4 +152,11 @@ function isRecordedInput({ interruptId, payload }: ResumeEntry, { id, history }:
   const answer = interruptId.startsWith(prefix) ? history[Number(interruptId.slice(prefix.length))] : undefined;
   const json = payload && toJson(ValueSchema, payload);
   return answer !== undefined && isObject(json) && answer.parts.some(({ content }) => content.value === json.text);
+}
+
+/** Returns whether an answer equals the last one to its call. */
+function isRecorded({ content }: Part, task: Task): boolean {
+  if (content.case !== "confirmation") return false;
+  const last = findConfirmation(task, content.value.toolCallId);
+  return last !== undefined && equals(ToolCallConfirmationSchema, last, content.value);
 }

@@ -51,14 +51,7 @@ function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
   const { status, taskId, contextId, metadata, final = false } = update;
   if (!status) throw new WireError("result.status", "", "is missing");
   const about = decodeRfcJson(UpdateMetadataSchema, metadata ?? {});
-  let state = decodeState(status.state);
-  if (state === TaskState.INPUT_REQUIRED && !final) {
-    // During a turn, the peer may still send the state of its last question.
-    state = TaskState.WORKING;
-  } else if (state === TaskState.INPUT_REQUIRED && !status.message && !openToolCalls(task).some(isAwaitingApproval)) {
-    // At the end of a turn, `input-required` without a question or a text means that the work is done.
-    state = TaskState.COMPLETED;
-  }
+  const state = stateAfter(update, task);
   const payloads = decodePayloads(about.coderAgent?.kind ?? "", status.message, about.error);
   if (final && state === TaskState.CANCELED) {
     // The peer does not report that the open calls of a canceled task ended.
@@ -82,6 +75,20 @@ function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
       ...payload,
     }),
   );
+}
+
+/**
+ * Returns the state of the task after an update.
+ *
+ * During a turn, the peer may still send the state of its last question. At the end of a turn, `input-required` without
+ * a question or a text means that the work is done.
+ */
+function stateAfter({ status, final = false }: TaskStatusUpdateEvent, task: Task): TaskState {
+  const state = decodeState(status?.state ?? "");
+  if (state !== TaskState.INPUT_REQUIRED) return state;
+  if (!final) return TaskState.WORKING;
+  const isAsked = status?.message !== undefined || openToolCalls(task).some(isAwaitingApproval);
+  return isAsked ? state : TaskState.COMPLETED;
 }
 
 function decodePayloads(kind: string, message: A2aMessage | undefined, error: string): Payload[] {
