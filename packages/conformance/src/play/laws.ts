@@ -19,7 +19,8 @@ const STREAM_FIELDS: ReadonlySet<string> = new Set(["task", "message", "statusUp
 const SEND_METHODS: ReadonlySet<string> = new Set(["message/stream", "SendStreamingMessage"]);
 
 /**
- * Checks an exchange against the laws: the requirements on every exchange, which no case has to state. Returns the breaches, starting with those that the binding found.
+ * Checks an exchange against the laws: the requirements that every exchange has to meet, so that no case has to state them.
+ * Returns the breaches, starting with those that the binding found.
  *
  * To add a law, write a function that returns the problem or undefined, and list it with its requirement.
  */
