@@ -77,6 +77,20 @@ describe("the audit log of a busy server (S13)", () => {
     expect(await Promise.all(contents)).toEqual(["one", "mine", "mine", "two", "two"]);
   });
 
+  it("is read for one task alone", async () => {
+    const taskId = tasks.again?.id ?? expect.unreachable();
+    const own = records.filter((record) => record.taskId === taskId).map(({ number }) => number);
+    expect(own.length).toBeGreaterThan(1);
+    await using server = await start();
+    const { audit } = new Conversation(server, signal).client;
+    const read = async (afterNumber: bigint): Promise<(bigint | undefined)[]> => {
+      const responses = await Array.fromAsync(audit.readAudit({ taskId, afterNumber }));
+      return responses.map(({ record }) => record?.number);
+    };
+    expect(await read(0n)).toEqual(own);
+    expect(await read(own[0] ?? 0n)).toEqual(own.slice(1));
+  });
+
   it("answers for every call why it ran, or why it did not", () => {
     expect(unexplained(events, records)).toEqual([]);
     expect(movesOf(events).length).toBeGreaterThan(40);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTaskView, type TaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { MODIFIED_ARGUMENTS_URI, SHOWN_DIGEST_URI } from "@devtool/schema";
+import { emptyTask, MODIFIED_ARGUMENTS_URI, SHOWN_DIGEST_URI } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer, type Issuer } from "./auth/issuer.ts";
@@ -145,10 +145,14 @@ describe.each(variantsOf("dialects", Object.entries(DIALECTS), 3))(
 
     async function questionOf(view: TaskView, token = server.token) {
       const taskId = view.snapshot().task.id;
-      const now = createTaskView(clientOf({ ...server, token }), { taskId });
+      const client = clientOf({ ...server, token });
+      const { task: { sequence: head } = emptyTask() } = await client.tasks.getTask({ taskId });
+      const now = createTaskView(client, { taskId });
       const leave = new AbortController();
       const following = now.follow(leave.signal).catch(() => undefined);
-      await expect.poll(() => now.snapshot().questions.length, { timeout: 60_000 }).toBe(1);
+      // The log begins with the question as it was first asked.
+      await expect.poll(() => now.snapshot().task.sequence >= head, { timeout: 60_000 }).toBe(true);
+      expect(now.snapshot().questions).toHaveLength(1);
       leave.abort();
       await following;
       const [call = expect.unreachable()] = now.snapshot().questions;

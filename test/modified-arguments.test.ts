@@ -18,6 +18,7 @@ import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import {
   AuditAction,
+  emptyTask,
   MODIFIED_ARGUMENTS_URI,
   Role,
   TaskState,
@@ -350,10 +351,13 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
   }
 
   async function inputOf(view: TaskView): Promise<JsonObject | undefined> {
-    const other = createTaskView(direct, { taskId: view.snapshot().task.id });
+    const taskId = view.snapshot().task.id;
+    const { task: { sequence: head } = emptyTask() } = await direct.tasks.getTask({ taskId });
+    const other = createTaskView(direct, { taskId });
     const leave = new AbortController();
     const followed = other.follow(leave.signal);
-    await expect.poll(() => other.snapshot().questions.length, { timeout: 60_000 }).toBe(1);
+    // The log begins with the question as it was first asked.
+    await expect.poll(() => other.snapshot().task.sequence >= head, { timeout: 60_000 }).toBe(true);
     leave.abort();
     await followed;
     return question(other).inputParameters;

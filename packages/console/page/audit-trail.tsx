@@ -1,22 +1,27 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { AuditAction, type AuditRecord } from "@devtool/schema";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useCallback } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { Scrolling } from "./scrolling.tsx";
+import { type Asked, useAnswer } from "./use-answer.ts";
 import { language, words } from "./words.ts";
 
 export interface AuditTrailProps {
   readonly client: ConsoleClient;
   readonly taskId: string;
-  /** The sequence number of the last event of the session: with another one, the log is read again. */
+  /** The sequence number of the last event of the session. */
   readonly head: bigint;
 }
 
 /** Why each tool call of a session ran, or did not, as the audit log has it. */
 export function AuditTrail({ client, taskId, head }: AuditTrailProps): ReactNode {
-  const { records, problem } = useRecords(client, taskId, head);
-  if (problem !== "") return <p className="hint">{problem}</p>;
+  const ask = useCallback((asked: Asked<Records>) => readRecords(client, taskId, asked), [client, taskId]);
+  const { value: records, error } = useAnswer(ask, head);
+  if (error) {
+    return <p className="hint">{error.code === Code.PermissionDenied ? words.auditMissing : error.rawMessage}</p>;
+  }
+  if (!records) return null;
   if (records.length === 0) return <p className="hint">{words.noAudit}</p>;
   return (
     <Scrolling className="audit" label={words.audit}>
@@ -37,34 +42,18 @@ export function AuditTrail({ client, taskId, head }: AuditTrailProps): ReactNode
   );
 }
 
-interface Records {
-  readonly records: readonly AuditRecord[];
-  /** Why there are none; empty if nothing is wrong. */
-  readonly problem: string;
-}
+type Records = readonly AuditRecord[];
 
-function useRecords(client: ConsoleClient, taskId: string, head: bigint): Records {
-  const [read, setRead] = useState<Records>({ records: [], problem: "" });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new event may have a new record
-  useEffect(() => {
-    const mounted = new AbortController();
-    void readRecords(client, taskId, mounted.signal).then((records) => {
-      if (!mounted.signal.aborted) setRead(records);
-    });
-    return () => mounted.abort();
-  }, [client, taskId, head]);
-  return read;
-}
-
-async function readRecords(client: ConsoleClient, taskId: string, signal: AbortSignal): Promise<Records> {
-  const records: AuditRecord[] = [];
-  try {
-    for await (const { record } of client.audit.readAudit({}, { signal })) {
-      if (record?.taskId === taskId) records.push(record);
-    }
-    return { records, problem: "" };
-  } catch (reason) {
-    const { code, rawMessage } = ConnectError.from(reason);
-    return { records, problem: code === Code.PermissionDenied ? words.auditMissing : rawMessage };
+/** Reads the records after those that are there. */
+async function readRecords(
+  client: ConsoleClient,
+  taskId: string,
+  { before = [], signal }: Asked<Records>,
+): Promise<Records> {
+  const records = [...before];
+  const afterNumber = before.at(-1)?.number ?? 0n;
+  for await (const { record } of client.audit.readAudit({ afterNumber, taskId }, { signal })) {
+    if (record) records.push(record);
   }
+  return records;
 }

@@ -4,7 +4,7 @@ import { type ReactNode, useCallback, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { sessionAddress } from "./place.ts";
 import { runCommand } from "./sending.ts";
-import { useAnswer } from "./use-answer.ts";
+import { type Asked, useAnswer } from "./use-answer.ts";
 import { language, words } from "./words.ts";
 
 export interface CheckpointListProps {
@@ -18,10 +18,10 @@ export interface CheckpointListProps {
 /** The checkpoints of a session's directory. Restoring one asks first, with the files that would change. */
 export function CheckpointList({ client, taskId, contextId, head }: CheckpointListProps): ReactNode {
   const ask = useCallback(
-    (signal: AbortSignal) => client.workspaces.listCheckpoints({ taskId }, { signal }),
+    ({ signal }: Pick<Asked<unknown>, "signal">) => client.workspaces.listCheckpoints({ taskId }, { signal }),
     [client, taskId],
   );
-  const { value, problem } = useAnswer(ask, head);
+  const { value, error } = useAnswer(ask, head);
   const [refusal, setRefusal] = useState("");
   const restore = async (id: string): Promise<void> => {
     const ran = await runCommand(client, `/restore ${id}`, contextId, { agent: "", workspace: "" });
@@ -30,7 +30,7 @@ export function CheckpointList({ client, taskId, contextId, head }: CheckpointLi
   };
   return (
     <div className="facts-page">
-      {(problem || refusal) && <p role="alert">{problem || refusal}</p>}
+      {(error || refusal) && <p role="alert">{error?.rawMessage ?? refusal}</p>}
       {value?.checkpoints.length === 0 && <p>{words.noCheckpoints}</p>}
       <ul>
         {value?.checkpoints.map(({ id, label, createTime }) => (

@@ -15,8 +15,10 @@ export function FrameList({ client, taskId, binding }: FrameListProps): ReactNod
   const { frames, leftOut, problem } = useFrames(client, taskId, binding);
   const [isCopied, setCopied] = useState(false);
   const copy = (): void => {
-    // A browser lets only pages write there that are served over TLS or from this machine.
-    void navigator.clipboard?.writeText(frames.map(textOf).join("\n\n")).then(() => setCopied(true));
+    void navigator.clipboard.writeText(frames.map(textOf).join("\n\n")).then(
+      () => setCopied(true),
+      () => setCopied(false),
+    );
   };
   return (
     <>
@@ -24,9 +26,12 @@ export function FrameList({ client, taskId, binding }: FrameListProps): ReactNod
         <code>
           {binding.method} {binding.path(taskId)} {binding.body && JSON.stringify(binding.body(taskId))}
         </code>
-        <button type="button" onClick={copy}>
-          {isCopied ? words.copied : words.copy}
-        </button>
+        {/* A browser lets only pages write to the clipboard that are served over TLS or from this machine. */}
+        {isSecureContext && (
+          <button type="button" onClick={copy}>
+            {isCopied ? words.copied : words.copy}
+          </button>
+        )}
         {leftOut > 0 && (
           <span>
             {leftOut} {words.leftOut}

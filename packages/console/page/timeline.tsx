@@ -2,11 +2,12 @@ import { toJsonString } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { subscribeTask } from "@devtool/client";
 import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useCallback, useState } from "react";
 import { VList } from "virtua";
 import type { ConsoleClient } from "./console-client.ts";
 import { FrameList } from "./frame-list.tsx";
 import { BINDINGS } from "./frames.ts";
+import { type Asked, useAnswer } from "./use-answer.ts";
 import { language, words } from "./words.ts";
 
 export interface TimelineProps {
@@ -43,41 +44,42 @@ export function Timeline({ client, taskId, head }: TimelineProps): ReactNode {
 
 /** The log of a session, event by event. */
 function EventList({ client, taskId, head }: TimelineProps): ReactNode {
-  const events = useEvents(client, taskId, head);
+  const ask = useCallback((asked: Asked<Events>) => readEvents(client, taskId, asked), [client, taskId]);
+  const { value: events = [], error } = useAnswer(ask, head);
   return (
-    <VList className="timeline">
-      {events.map((event) => (
-        <details key={String(event.sequence)} className="event">
-          <summary>
-            <span className="line-number">{String(event.sequence)}</span>
-            <time>{event.time && timestampDate(event.time).toLocaleTimeString(language)}</time>
-            <code>{event.payload.case ?? "–"}</code>
-            <span>{TaskState[event.state]}</span>
-          </summary>
-          <pre className="output">{toJsonString(TaskEventSchema, event, { prettySpaces: 2 })}</pre>
-        </details>
-      ))}
-    </VList>
+    <>
+      {error && <p role="alert">{error.rawMessage}</p>}
+      <VList className="timeline">
+        {events.map((event) => (
+          <details key={String(event.sequence)} className="event">
+            <summary>
+              <span className="line-number">{String(event.sequence)}</span>
+              <time>{event.time && timestampDate(event.time).toLocaleTimeString(language)}</time>
+              <code>{event.payload.case ?? "–"}</code>
+              <span>{TaskState[event.state]}</span>
+            </summary>
+            <pre className="output">{toJsonString(TaskEventSchema, event, { prettySpaces: 2 })}</pre>
+          </details>
+        ))}
+      </VList>
+    </>
   );
 }
 
-/** Reads the events of a task up to a sequence number. */
-function useEvents(client: ConsoleClient, taskId: string, head: bigint): readonly TaskEvent[] {
-  const [events, setEvents] = useState<readonly TaskEvent[]>([]);
-  const last = events.at(-1)?.sequence ?? 0n;
-  useEffect(() => {
-    if (last >= head) return;
-    const mounted = new AbortController();
-    const read = async (): Promise<void> => {
-      const more: TaskEvent[] = [];
-      for await (const event of subscribeTask(client, { taskId, afterSequence: last }, mounted.signal)) {
-        more.push(event);
-        if (event.sequence >= head) break;
-      }
-      if (!mounted.signal.aborted) setEvents((before) => [...before, ...more]);
-    };
-    read().catch(() => undefined);
-    return () => mounted.abort();
-  }, [client, taskId, head, last]);
+type Events = readonly TaskEvent[];
+
+/** Reads the events after those that are there, up to the last one. */
+async function readEvents(
+  client: ConsoleClient,
+  taskId: string,
+  { before = [], head, signal }: Asked<Events>,
+): Promise<Events> {
+  const afterSequence = before.at(-1)?.sequence ?? 0n;
+  if (afterSequence >= head) return before;
+  const events = [...before];
+  for await (const event of subscribeTask(client, { taskId, afterSequence }, signal)) {
+    events.push(event);
+    if (event.sequence >= head) break;
+  }
   return events;
 }

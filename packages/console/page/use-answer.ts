@@ -1,32 +1,53 @@
 import { ConnectError } from "@connectrpc/connect";
 import { useEffect, useState } from "react";
 
+/** A request about a session. */
+export interface Asked<T> {
+  /** The answer before, which the next one may add to. */
+  readonly before: T | undefined;
+  /** The sequence number of the last event of the session. */
+  readonly head: bigint;
+  readonly signal: AbortSignal;
+}
+
 /** The answer to a request, as far as it is there. */
 export interface Answer<T> {
   readonly value: T | undefined;
-  /** Why there is none; empty if nothing is wrong. */
-  readonly problem: string;
+  /** Why the last request had no answer. */
+  readonly error: ConnectError | undefined;
+}
+
+interface Answered<T> extends Answer<T> {
+  readonly ask: unknown;
+  readonly head: bigint;
 }
 
 /**
- * Asks for something, again with each other `ask` or `head`. The answer before stays until the next one is there.
+ * Asks about a session, and again when it has new events, which may change the answer. The answer before stays until the next one
+ * is there.
+ *
+ * One request at a time: a session that works can have events faster than its server answers.
  *
  * @param ask must be the same function as long as it asks for the same
- * @param head the sequence number of the last event of the session: a new event may change the answer
+ * @param head the sequence number of the last event of the session
  */
-export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T>, head: bigint): Answer<T> {
-  const [answer, setAnswer] = useState<Answer<T>>({ value: undefined, problem: "" });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new event may change the answer
+export function useAnswer<T>(ask: (asked: Asked<T>) => Promise<T>, head: bigint): Answer<T> {
+  const [answered, setAnswered] = useState<Answered<T>>();
+  const last = answered?.ask === ask ? answered : undefined;
+  const isUpToDate = last?.head === head;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: events that come meanwhile are asked about after the answer
   useEffect(() => {
+    if (isUpToDate) return;
     const mounted = new AbortController();
-    const show = (next: Answer<T>): void => {
-      if (!mounted.signal.aborted) setAnswer(next);
+    const show = (answer: Answer<T>): void => {
+      if (!mounted.signal.aborted) setAnswered({ ...answer, ask, head });
     };
-    ask(mounted.signal).then(
-      (value) => show({ value, problem: "" }),
-      (reason: unknown) => show({ value: undefined, problem: ConnectError.from(reason).rawMessage }),
+    const before = last?.value;
+    ask({ before, head, signal: mounted.signal }).then(
+      (value) => show({ value, error: undefined }),
+      (reason: unknown) => show({ value: before, error: ConnectError.from(reason) }),
     );
     return () => mounted.abort();
-  }, [ask, head]);
-  return answer;
+  }, [ask, last, isUpToDate]);
+  return { value: last?.value, error: last?.error };
 }

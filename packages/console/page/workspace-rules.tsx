@@ -1,7 +1,7 @@
 import { ApprovalMode, type ListedMcpServer, type ListedRule, RuleDecision, visibleText } from "@devtool/schema";
 import { type ReactNode, useCallback } from "react";
 import type { ConsoleClient } from "./console-client.ts";
-import { useAnswer } from "./use-answer.ts";
+import { type Asked, useAnswer } from "./use-answer.ts";
 import { words } from "./words.ts";
 
 export interface WorkspaceRulesProps {
@@ -14,11 +14,11 @@ export interface WorkspaceRulesProps {
 /** What decides about the calls of a session: mode, rules, MCP servers and trust. To read: nothing is changed here. */
 export function WorkspaceRules({ client, taskId, head }: WorkspaceRulesProps): ReactNode {
   const ask = useCallback(
-    (signal: AbortSignal) => client.workspaces.getWorkspaceSettings({ taskId }, { signal }),
+    ({ signal }: Pick<Asked<unknown>, "signal">) => client.workspaces.getWorkspaceSettings({ taskId }, { signal }),
     [client, taskId],
   );
-  const { value, problem } = useAnswer(ask, head);
-  if (!value) return <div className="facts-page">{problem && <p role="alert">{problem}</p>}</div>;
+  const { value, error } = useAnswer(ask, head);
+  if (!value) return <div className="facts-page">{error && <p role="alert">{error.rawMessage}</p>}</div>;
   const { approvalMode, rules, mcpServers, trust } = value;
   return (
     <div className="facts-page">
