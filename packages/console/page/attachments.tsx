@@ -10,17 +10,24 @@ export interface Attachment {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
+/** Files that were chosen, pasted or dropped. */
+export interface Attached {
+  readonly images: readonly Attachment[];
+  /** The names of those that are no images, or cannot be read. */
+  readonly others: readonly string[];
+}
+
 /** Reads the images among files. */
-export async function readAttachments(files: Iterable<File>): Promise<Attachment[]> {
-  const images = [...files].filter(({ type }) => type.startsWith("image/"));
-  return Promise.all(
-    images.map(async (file) => ({
-      id: crypto.randomUUID(),
-      name: file.name,
-      mediaType: file.type,
-      bytes: new Uint8Array(await file.arrayBuffer()),
-    })),
-  );
+export async function readAttachments(files: Iterable<File>): Promise<Attached> {
+  const images: Attachment[] = [];
+  const others: string[] = [];
+  for (const file of files) {
+    const { name, type: mediaType } = file;
+    const buffer = mediaType.startsWith("image/") ? await file.arrayBuffer().catch(() => undefined) : undefined;
+    if (buffer) images.push({ id: crypto.randomUUID(), name, mediaType, bytes: new Uint8Array(buffer) });
+    else others.push(name);
+  }
+  return { images, others };
 }
 
 export interface AttachmentsProps {

@@ -1,6 +1,6 @@
+import { visibleText } from "@devtool/schema";
 import { type KeyboardEvent, type ReactNode, useState } from "react";
-import type { ConsoleClient } from "./console-client.ts";
-import { type CommandLine, useCommands } from "./sending.ts";
+import { type CommandLine, type CommandScope, useCommands } from "./sending.ts";
 import { words } from "./words.ts";
 
 /** The slash commands that complete a text, one of which is chosen. */
@@ -17,8 +17,8 @@ export interface CommandList {
 }
 
 /** Lists the slash commands that complete a text. */
-export function useCommandList(client: ConsoleClient, text: string, setText: (text: string) => void): CommandList {
-  const commands = useCommands(client, text);
+export function useCommandList(scope: CommandScope, text: string, setText: (text: string) => void): CommandList {
+  const commands = useCommands(scope, text);
   const [chosen, choose] = useState(0);
   const complete = (line: string): void => {
     setText(`${line} `);
@@ -60,7 +60,7 @@ export function CommandOptions({ list, commands, isListed, chosen, complete }: C
             complete(line);
           }}
         >
-          <code>{line}</code> {description}
+          <code>{visibleText(line)}</code> {visibleText(description)}
         </div>
       ))}
     </div>

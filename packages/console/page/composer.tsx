@@ -1,6 +1,6 @@
 import type { TaskActions } from "@devtool/react";
 import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
-import { type Attachment, Attachments, readAttachments } from "./attachments.tsx";
+import { type Attached, type Attachment, Attachments, readAttachments } from "./attachments.tsx";
 import { CommandOptions, useCommandList } from "./command-list.tsx";
 import type { ConsoleClient } from "./console-client.ts";
 import type { NewSessionChoice } from "./new-session-fields.tsx";
@@ -20,11 +20,11 @@ export interface ComposerProps {
 
 /** Where the next message is written: text, slash commands with completion, images. */
 export function Composer(props: ComposerProps): ReactNode {
-  const { text, images, setText, addImages, removeImage, problem, submit } = useDraft(props);
+  const { text, images, setText, addAttached, removeImage, problem, submit } = useDraft(props);
   const list = useId();
-  const commands = useCommandList(props.client, text, setText);
+  const commands = useCommandList(props, text, setText);
   const attach = (files: Iterable<File>): void => {
-    void readAttachments(files).then(addImages);
+    void readAttachments(files).then(addAttached);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing) return;
@@ -80,9 +80,9 @@ interface Draft {
   readonly text: string;
   readonly images: readonly Attachment[];
   readonly setText: (text: string) => void;
-  readonly addImages: (more: readonly Attachment[]) => void;
+  readonly addAttached: (more: Attached) => void;
   readonly removeImage: (gone: Attachment) => void;
-  /** Why the last slash command did not start. Empty if nothing is wrong. */
+  /** Why the last slash command did not start, or a file was not added. Empty if nothing is wrong. */
   readonly problem: string;
   /** Sends the message, or runs it if it is a slash command. */
   readonly submit: () => Promise<void>;
@@ -116,7 +116,10 @@ function useDraft({ client, contextId, send, session }: ComposerProps): Draft {
     text,
     images,
     setText: (text) => setDraft((now) => ({ ...now, text })),
-    addImages: (more) => setDraft((now) => ({ ...now, images: [...now.images, ...more] })),
+    addAttached: ({ images: more, others }) => {
+      setProblem(others.length === 0 ? "" : `${words.onlyImages} ${others.join(", ")}`);
+      setDraft((now) => ({ ...now, images: [...now.images, ...more] }));
+    },
     removeImage: (gone) => setDraft((now) => ({ ...now, images: now.images.filter((image) => image !== gone) })),
     problem,
     submit,

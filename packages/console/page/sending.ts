@@ -25,6 +25,11 @@ export function messageFor(text: string, images: readonly Attachment[], choice: 
   return { message: { parts: [...words, ...files].map((part) => create(PartSchema, part)) }, ...settingsOf(choice) };
 }
 
+/** Returns the conversation of a command, or what a new one is started with. */
+function placeOf(contextId: string, choice: NewSessionChoice) {
+  return contextId === "" ? settingsOf(choice) : { contextId };
+}
+
 function settingsOf({ agent, workspace }: NewSessionChoice) {
   return {
     ...(workspace !== "" && { settings: { workspacePath: workspace } }),
@@ -44,10 +49,11 @@ export async function runCommand(
   contextId: string,
   choice: NewSessionChoice,
 ): Promise<{ readonly taskId: string; readonly message: string }> {
+  const place = placeOf(contextId, choice);
   try {
-    const { commands } = await client.commands.getAllSlashCommands({ contextId });
+    const { commands } = await client.commands.getAllSlashCommands(place);
     const command = splitLine(line.slice(1), commands);
-    const { result } = await client.commands.runSlashCommand({ command, contextId, ...settingsOf(choice) });
+    const { result } = await client.commands.runSlashCommand({ command, ...place });
     return { taskId: result?.executionId ?? "", message: result?.message ?? "" };
   } catch (reason) {
     return { taskId: "", message: ConnectError.from(reason).rawMessage };
@@ -69,20 +75,31 @@ function splitLine(line: string, known: readonly SlashCommand[]): { commandPath:
   return { commandPath: words.slice(0, count), args: line.trim().replace(RegExp(`^(\\S+\\s*){${count}}`), "") };
 }
 
-/** Returns the commands that begin with a text, if it is the beginning of one. */
-export function useCommands(client: ConsoleClient, text: string): readonly CommandLine[] {
-  const [known, setKnown] = useState<readonly CommandLine[]>();
+/** Where slash commands are listed for. */
+export interface CommandScope {
+  readonly client: ConsoleClient;
+  /** Empty for a new conversation. */
+  readonly contextId: string;
+  /** What a new conversation is started with. */
+  readonly session: NewSessionChoice;
+}
+
+/** Returns the commands that begin with a text, if it is the beginning of one. They are asked for each time that one is begun. */
+export function useCommands({ client, contextId, session }: CommandScope, text: string): readonly CommandLine[] {
+  const { agent, workspace } = session;
+  const [known, setKnown] = useState<readonly CommandLine[]>([]);
   const isAsked = text.startsWith("/") && !text.includes("\n");
-  const isMissing = isAsked && known === undefined;
   useEffect(() => {
-    if (!isMissing) return;
-    const list = client.commands.getAllSlashCommands({});
+    if (!isAsked) return;
+    const mounted = new AbortController();
+    const list = client.commands.getAllSlashCommands(placeOf(contextId, { agent, workspace }), mounted);
     list.then(
       ({ commands }) => setKnown(commands.flatMap((command) => linesOf(command, "/"))),
       () => setKnown([]),
     );
-  }, [client, isMissing]);
-  if (!isAsked || !known) return [];
+    return () => mounted.abort();
+  }, [client, isAsked, contextId, agent, workspace]);
+  if (!isAsked) return [];
   const found = known.filter(({ line }) => line.startsWith(text) && line !== text.trimEnd());
   return found.slice(0, MAX_OFFERED);
 }

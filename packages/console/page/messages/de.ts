@@ -40,6 +40,7 @@ export const de: Words = {
   after: "Nachher",
   newFile: "neue Datei",
   attach: "Bild hinzufügen",
+  onlyImages: "Nur Bilder können angehängt werden, nicht:",
   remove: "Entfernen",
   tokens: "Token",
   commands: "Befehle",

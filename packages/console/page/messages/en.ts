@@ -41,6 +41,7 @@ export const en = {
   after: "After",
   newFile: "new file",
   attach: "Add an image",
+  onlyImages: "Only images can be added, not these:",
   remove: "Remove",
   tokens: "tokens",
   commands: "Commands",

@@ -40,6 +40,7 @@ export const zh: Words = {
   after: "之后",
   newFile: "新文件",
   attach: "添加图片",
+  onlyImages: "只能添加图片，无法添加：",
   remove: "移除",
   tokens: "词元",
   commands: "命令",
