@@ -13,9 +13,11 @@ import { createGeminiCliTransport } from "@devtool/client/gemini-cli";
 import {
   ApprovalMode,
   CommandExecutionStatus,
+  MessageDelivery,
   MessageSchema,
   PartSchema,
   Role,
+  SandboxPolicy,
   TaskState,
   type ToolCall,
 } from "@devtool/schema";
@@ -178,6 +180,21 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       await expect(conversation.say("text Never mind.")).rejects.toMatchObject({ code: Code.FailedPrecondition });
       await conversation.answer(ONCE);
       expect(conversation.outcomes).toEqual(["run_shell_command SUCCEEDED"]);
+    });
+
+    it.each([
+      ["agent", { sessionSettings: { agent: "other" } }],
+      ["push_config", { pushConfig: { url: "http://127.0.0.1:9/" } }],
+      ["turn", { messageSettings: { turn: { sandboxPolicy: SandboxPolicy.READ_ONLY } } }],
+      ["delivery", { messageSettings: { delivery: MessageDelivery.STEER } }],
+    ])("is told that the dialect cannot say %s, and nothing is sent", async (field, wanted) => {
+      const contextId = crypto.randomUUID();
+      const message = textMessage(crypto.randomUUID(), "text Hello.");
+      await expect(client.tasks.sendMessage({ message, contextId, ...wanted })).rejects.toMatchObject({
+        code: Code.Unimplemented,
+        rawMessage: expect.stringContaining(`${field} is not available over the coderAgent dialect`),
+      });
+      expect((await client.tasks.listTasks({})).tasks.map((task) => task.contextId)).not.toContain(contextId);
     });
 
     it("returns a task to a client without a stream", async () => {

@@ -4,6 +4,7 @@ import {
   confirmationsOf,
   findToolCall,
   isAwaitingApproval,
+  MessageDelivery,
   OPTION_MODIFY_WITH_EDITOR,
   openToolCalls,
   type SendMessageRequest,
@@ -19,7 +20,7 @@ import {
  * Throws a `ConnectError`.
  */
 export function assertSendable(
-  { message, taskId, returnImmediately, sessionSettings }: SendMessageRequest,
+  { message, taskId, returnImmediately, sessionSettings, messageSettings, pushConfig }: SendMessageRequest,
   task: Task,
 ): void {
   if (!message) throw new ConnectError("message: is missing", Code.InvalidArgument);
@@ -27,7 +28,12 @@ export function assertSendable(
     throw unavailable("return_immediately", "the server stops its work when nobody listens, so stream");
   }
   if (message.model !== "") throw unavailable("model", "the server alone chooses its model, so leave it out");
+  if (pushConfig) throw unavailable("push_config", "the server posts nothing, so stream");
   if (sessionSettings) assertSettings(sessionSettings);
+  if (messageSettings?.turn) throw unavailable("turn", "the server's own settings hold for every turn");
+  if (messageSettings?.delivery === MessageDelivery.STEER) {
+    throw unavailable("delivery", "the server takes a message when its turn has ended, so leave it out");
+  }
   const answers = confirmationsOf(message);
   if (message.parts.some(({ modifiedArguments }) => modifiedArguments)) {
     throw unavailable("modified_arguments", "the server runs a call as it is, so decline and say what you want");
