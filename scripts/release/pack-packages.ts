@@ -10,7 +10,8 @@ import { type PackageManifest, ROOT } from "./manifests.ts";
 export function packPackages(packages: readonly PackageManifest[], destination: string): readonly string[] {
   const filters = packages.flatMap(({ name }) => ["--filter", name]);
   const pack = [...filters, "pack", "--pack-destination", destination];
-  const { status, stdout, stderr } = spawnSync("pnpm", pack, { cwd: ROOT, encoding: "utf8" });
+  const { error, status, stdout, stderr } = spawnSync("pnpm", pack, { cwd: ROOT, encoding: "utf8" });
+  if (error) throw new Error(`pnpm cannot be started: ${error.message}`, { cause: error });
   if (status !== 0) throw new Error(`pnpm pack failed:\n${stdout}${stderr}`);
   return packages.map(({ directory, version }) => join(destination, `devtool-${directory}-${version}.tgz`));
 }
