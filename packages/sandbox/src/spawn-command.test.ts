@@ -12,6 +12,16 @@ describe("a command that is checked before it starts", () => {
     await using running = startProcess(command(waiting(`echo "{\\"child-pid\\": $$}" >&3`)), signal);
     expect(await textOf(running)).toBe("started\n");
     expect(checked).toEqual([running.pid]);
+    expect(await running.refusal).toBeUndefined();
+  });
+
+  it("does not start when the check refuses it, and says why", async () => {
+    const refused = new Error("refused");
+    const refusing = command(waiting(`echo "{\\"child-pid\\": $$}" >&3`));
+    await using running = startProcess({ ...refusing, check: () => Promise.reject(refused) }, signal);
+    expect(await running.refusal).toBe(refused);
+    expect(await textOf(running)).toBe("");
+    expect(await running.ended).toEqual({ exitCode: -1, signalName: "", error: refused });
   });
 
   it("does not start when its supervisor does not say which process it is", async () => {

@@ -25,6 +25,11 @@ export interface RunningProcess extends AsyncDisposable {
    * May be read once. Output from before the call is kept.
    */
   output(): AsyncIterable<string>;
+  /**
+   * Resolves when the checks of the sandbox let the command start or refuse it, with the reason if they refuse it. Nothing of a
+   * refused command has run.
+   */
+  readonly refusal: Promise<Error | undefined>;
   /** Resolves when the command has ended; never rejects. */
   readonly ended: Promise<ProcessEnd>;
 }
@@ -52,6 +57,7 @@ export function startProcess(command: SandboxedCommand, signal: AbortSignal): Ru
     return {
       pid: 0,
       output: async function* () {},
+      refusal: Promise.resolve(error),
       ended: Promise.resolve({ exitCode: -1, signalName: "", error }),
       [Symbol.asyncDispose]: async () => undefined,
     };
@@ -69,6 +75,7 @@ export function startProcess(command: SandboxedCommand, signal: AbortSignal): Ru
   return {
     pid: spawned.child.pid ?? 0,
     output: () => output.read(),
+    refusal: spawned.refusal,
     ended,
     [Symbol.asyncDispose]: async () => {
       signal.removeEventListener("abort", stop);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type ProcessEnd, type RunningProcess, type SandboxedCommand, startProcess } from "@devtool/sandbox";
+import type { ProcessEnd, RunningProcess } from "@devtool/sandbox";
 import { abortable, Code, DevtoolError } from "@devtool/server/agent";
 import { LiveOutput } from "./live-output.ts";
 
@@ -35,15 +35,16 @@ export class BackgroundProcesses implements AsyncDisposable {
   }
 
   /**
-   * Starts a process. It ends when `signal` aborts.
+   * Starts a process with `startProcess`. It ends when `signal` aborts.
    *
-   * `command` is the command line for those who read the state. Throws `Code.ResourceExhausted` when too many processes run.
+   * `command` is the command line for those who read the state. Rejects with `Code.ResourceExhausted` when too many processes
+   * run, and with the reason when `startProcess` rejects.
    */
-  start(
+  async start(
     command: string,
-    confined: SandboxedCommand,
+    startProcess: StartProcess,
     signal: AbortSignal,
-  ): { readonly id: string; readonly pid: number } {
+  ): Promise<{ readonly id: string; readonly pid: number }> {
     const { nextId, maxRunning, maxEnded, maxOutputBytes } = this.#options;
     // The oldest ended processes make room for this one.
     const ended = [...this.#processes].filter(([, { state }]) => state.end);
@@ -53,10 +54,15 @@ export class BackgroundProcesses implements AsyncDisposable {
       const problem = `${running.length} background processes run: limit is ${maxRunning}`;
       throw new DevtoolError(problem, Code.ResourceExhausted, { remedy: `stop one of ${running.join(", ")}` });
     }
-    const process = new BackgroundProcess(command, confined, maxOutputBytes, signal);
+    const process = new BackgroundProcess(command, startProcess, maxOutputBytes, signal);
     const id = nextId();
     this.#processes.set(id, process);
-    return { id, pid: process.pid };
+    try {
+      return { id, pid: await process.pid };
+    } catch (reason) {
+      this.#processes.delete(id);
+      throw reason;
+    }
   }
 
   /** Returns the state of a process. If it runs, first waits up to `waitMs` milliseconds for more output or its end. */
@@ -88,10 +94,13 @@ export class BackgroundProcesses implements AsyncDisposable {
   }
 }
 
+/** Starts a process that ends when the signal aborts. */
+export type StartProcess = (signal: AbortSignal) => Promise<RunningProcess>;
+
 /** A process and the output that it has written so far. */
 class BackgroundProcess {
   readonly #command: string;
-  readonly #process: RunningProcess;
+  readonly #process: Promise<RunningProcess>;
   readonly #output: LiveOutput;
   readonly #stop = new AbortController();
   #end: ProcessEnd | undefined;
@@ -100,15 +109,20 @@ class BackgroundProcess {
   /** Resolves when the process has ended and all of its output was read. */
   readonly #done: Promise<void>;
 
-  constructor(command: string, confined: SandboxedCommand, maxOutputBytes: number, signal: AbortSignal) {
+  constructor(command: string, startProcess: StartProcess, maxOutputBytes: number, signal: AbortSignal) {
     this.#command = command;
-    this.#process = startProcess(confined, AbortSignal.any([this.#stop.signal, signal]));
+    this.#process = startProcess(AbortSignal.any([this.#stop.signal, signal]));
     this.#output = new LiveOutput(maxOutputBytes);
-    this.#done = this.#collectOutput();
+    // A process that does not start has no output, and `pid` rejects.
+    this.#done = this.#process.then(
+      (process) => this.#collectOutput(process),
+      () => undefined,
+    );
   }
 
-  get pid(): number {
-    return this.#process.pid;
+  /** Resolves with the process id when the process has started. Rejects when it does not start. */
+  get pid(): Promise<number> {
+    return this.#process.then(({ pid }) => pid);
   }
 
   get state(): BackgroundState {
@@ -128,8 +142,8 @@ class BackgroundProcess {
   }
 
   /** Reads the output until the process ends, then ends the processes that it left behind. */
-  async #collectOutput(): Promise<void> {
-    await using process = this.#process;
+  async #collectOutput(started: RunningProcess): Promise<void> {
+    await using process = started;
     for await (const chunk of process.output()) {
       if (chunk === "") continue;
       this.#output.push(chunk);

@@ -8,6 +8,7 @@ import {
   noSandbox,
   type ProcessEnd,
   type ProcessLimits,
+  type RunningProcess,
   type Sandbox,
   type SandboxAccess,
   SandboxError,
@@ -46,21 +47,24 @@ export interface ShellClock {
   timeout(ms: number): AbortSignal;
 }
 
-/** Options of `runCommand`. */
-export interface AttemptOptions {
-  /** The environment variables without a sandbox. */
+/** The sandbox of a command line, and what the command has in it. */
+export interface CommandStart {
+  /** The environment variables of the command. */
   readonly environment: Readonly<Record<string, string>>;
+  readonly sandbox: Sandbox;
+  /** The absolute path of bash. */
+  readonly shell: string;
+  readonly limits?: ProcessLimits | undefined;
+  readonly access: SandboxAccess;
+}
+
+/** Options of `runCommand`: the environment without a sandbox, and the access before the user grants more. */
+export interface AttemptOptions extends CommandStart {
   /** The environment variables in a sandbox. */
   readonly confinedEnvironment: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** The maximum number of characters of output that are kept, from the end. */
   readonly maxOutputBytes: number;
-  readonly sandbox: Sandbox;
-  /** The absolute path of bash. */
-  readonly shell: string;
-  readonly limits?: ProcessLimits | undefined;
-  /** The access of the command before the user grants more. */
-  readonly access: SandboxAccess;
   /** The access that the user granted to all commands of the task. Undefined for a command that must not have it. */
   readonly grants: SandboxGrants | undefined;
   readonly clock: ShellClock;
@@ -92,10 +96,7 @@ export async function* runCommand(
   let access = grants?.apply(options.access) ?? options.access;
   const asked = new Set<string>();
   for (;;) {
-    const attempt = { ...options, sandbox, environment, access };
-    let outcome = yield* runOnce(shell, attempt, signal);
-    // Another server may have removed a placeholder in this workspace while the command, of which nothing has run, was starting.
-    if (isReplaced(outcome)) outcome = yield* runOnce(shell, attempt, signal);
+    const outcome = yield* runOnce(shell, { ...options, sandbox, environment, access }, signal);
     const extension = neededExtension(outcome, shell, sandbox, access);
     if (!extension || asked.size === MAX_EXTENSIONS || asked.has(extensionWords(extension))) {
       yield commandResult(outcome, "");
@@ -132,16 +133,15 @@ interface Outcome extends ProcessEnd {
 }
 
 async function* runOnce(
-  { command, workingDirectory, assertUnmoved }: ShellCommand,
-  { environment, timeoutMs, maxOutputBytes, sandbox, shell, access, limits, clock }: AttemptOptions,
+  shell: ShellCommand,
+  options: AttemptOptions,
   signal: AbortSignal,
 ): AsyncGenerator<ToolEvent, Outcome> {
-  assertUnmoved();
+  const { timeoutMs, maxOutputBytes, sandbox, clock } = options;
   const output = new LiveOutput(maxOutputBytes);
   const timeout = clock.timeout(timeoutMs);
-  const argv = [shell, "-c", command, "bash"];
-  const confined = await sandbox.command(defined({ argv, workingDirectory, environment, shell, access, limits }));
-  await using process = startProcess(confined, AbortSignal.any([signal, timeout]));
+  const { process: started, guarded } = await startCommand(shell, options, AbortSignal.any([signal, timeout]));
+  await using process = started;
   yield { case: "process", value: { pid: process.pid, sandbox: sandbox.name } };
   for await (const chunk of process.output()) {
     output.push(chunk);
@@ -154,12 +154,45 @@ async function* runOnce(
     ...end,
     output: output.text,
     timedOutMs: timeout.aborted ? timeoutMs : undefined,
-    guarded: confined.guarded,
+    guarded,
   };
 }
 
-function isReplaced({ error }: Outcome): boolean {
-  return error instanceof SandboxError && error.reason === "replaced";
+/** A process of a command line. */
+export interface StartedCommand {
+  readonly process: RunningProcess;
+  /** The parts of the workspace that are read-only. Undefined when no sandbox confines the command. */
+  readonly guarded: GuardedPlaces | undefined;
+}
+
+/**
+ * Starts a command line in its sandbox. The process ends when `signal` aborts.
+ *
+ * Starts it once more when something in the workspace was replaced while it was starting: another server may have removed a
+ * placeholder. Nothing of the command has run then.
+ */
+export async function startCommand(
+  shell: ShellCommand,
+  options: CommandStart,
+  signal: AbortSignal,
+): Promise<StartedCommand> {
+  const first = await startOnce(shell, options, signal);
+  const refusal = await first.process.refusal;
+  const isReplaced = refusal instanceof SandboxError && refusal.reason === "replaced";
+  if (!isReplaced || signal.aborted) return first;
+  await first.process[Symbol.asyncDispose]();
+  return startOnce(shell, options, signal);
+}
+
+async function startOnce(
+  { command, workingDirectory, assertUnmoved }: ShellCommand,
+  { environment, sandbox, shell, access, limits }: CommandStart,
+  signal: AbortSignal,
+): Promise<StartedCommand> {
+  assertUnmoved();
+  const argv = [shell, "-c", command, "bash"];
+  const confined = await sandbox.command(defined({ argv, workingDirectory, environment, shell, access, limits }));
+  return { process: startProcess(confined, signal), guarded: confined.guarded };
 }
 
 /** Returns the access that a failed command was denied. Undefined when it failed for another reason. */

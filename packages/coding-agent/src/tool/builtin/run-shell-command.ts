@@ -9,7 +9,7 @@ import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
 import type { BackgroundProcesses } from "./background-processes.ts";
-import { runCommand, type ShellClock, type ShellCommand } from "./run-shell-command-attempt.ts";
+import { runCommand, type ShellClock, type ShellCommand, startCommand } from "./run-shell-command-attempt.ts";
 import { commandDescription, directoryNote } from "./run-shell-command-display.ts";
 import { readingEnvironment } from "./run-shell-command-reading.ts";
 
@@ -81,7 +81,7 @@ export function runShellCommandTool(workspace: Workspace, options: ShellOptions)
       const directory = checked.directory || ".";
       const workingDirectory = workspace.directoryPath(directory);
       const background = args.background === true ? options.background : undefined;
-      const { confines } = (await options.sandbox?.()) ?? noSandbox("");
+      const { confines } = await findSandbox(options);
       // The parts that the model cannot choose come last, so that its own description cannot hide them.
       const description = [
         commandDescription(command, checked.description ?? ""),
@@ -146,35 +146,36 @@ const READING = {
 } as const;
 
 async function* startInBackground(
-  { command, workingDirectory }: ShellCommand,
+  shell: ShellCommand,
   background: BackgroundProcesses,
   options: RunOptions,
   signal: AbortSignal,
 ): AsyncIterable<ToolEvent> {
   const { grants, permission } = options;
   const start = startOptions(options, await approvedSandbox(options));
-  const { sandbox, shell } = start;
+  const { sandbox } = start;
   signal.throwIfAborted();
-  const confined = await sandbox.command(
-    defined({
-      argv: [shell, "-c", command, "bash"],
-      workingDirectory,
-      environment: sandbox.confines ? start.confinedEnvironment : start.environment,
-      shell,
-      access: (permission === "write" && grants?.apply(start.access)) || start.access,
-      limits: permission === "read" ? READING.limits : undefined,
-    }),
-  );
-  const { id, pid } = background.start(command, confined, signal);
+  const commandStart = {
+    ...start,
+    environment: sandbox.confines ? start.confinedEnvironment : start.environment,
+    access: (permission === "write" && grants?.apply(start.access)) || start.access,
+    limits: permission === "read" ? READING.limits : undefined,
+  };
+  const startProcess = async (until: AbortSignal) => (await startCommand(shell, commandStart, until)).process;
+  const { id, pid } = await background.start(shell.command, startProcess, signal);
   yield { case: "process", value: { pid, sandbox: sandbox.name } };
   yield textResult(
     `background process ${id} runs: read_background_output gives its output, stop_background_process ends it`,
   );
 }
 
+async function findSandbox({ sandbox }: ShellOptions): Promise<Sandbox> {
+  return sandbox ? await sandbox() : noSandbox("");
+}
+
 /** Returns the sandbox. Throws `Code.Aborted` if the user approved the command with one and it is no longer available. */
 async function approvedSandbox(options: RunOptions): Promise<Sandbox> {
-  const sandbox = (await options.sandbox?.()) ?? noSandbox("");
+  const sandbox = await findSandbox(options);
   if (sandbox.confines || !options.confines) return sandbox;
   throw new DevtoolError("the sandbox that the command was shown with is no longer available", Code.Aborted, {
     remedy: "try again",
