@@ -32,7 +32,7 @@ export class SavedApprovals {
     await storage.removeLeftovers();
     try {
       const { file } = await storage.read();
-      const narrowed = file.rule.filter((rule) => narrow(rule) !== rule).map((rule) => rule.commandPrefix.join(", "));
+      const narrowed = file.rule.filter(allowsMoreWords).map((rule) => rule.commandPrefix.join(", "));
       if (narrowed.length > 0)
         onNotice(
           `saved approvals now cover commands with all their words: ${narrowed.join("; ")} no longer allow other words to follow. ` +
@@ -121,7 +121,12 @@ export function approvalId(rule: PolicyRule): string {
   return hash("sha256", toBinary(PolicyRuleSchema, rule)).slice(0, 12);
 }
 
-/** Returns a rule for commands without the permission that other words follow, with which earlier versions saved approvals. */
+/** Returns whether a rule for commands allows other words to follow, as in approvals that earlier versions saved. */
+function allowsMoreWords({ commandPrefix, exactCommand }: PolicyRule): boolean {
+  return commandPrefix.length > 0 && !exactCommand;
+}
+
+/** Returns a rule without the permission that other words follow its commands. */
 function narrow(rule: PolicyRule): PolicyRule {
-  return rule.commandPrefix.length > 0 && !rule.exactCommand ? { ...rule, exactCommand: true } : rule;
+  return allowsMoreWords(rule) ? { ...rule, exactCommand: true } : rule;
 }

@@ -143,7 +143,12 @@ function findDoubt(
   const asking = mayRedirect
     ? redirections.find((text) => redirectionTarget(text, subject) !== "in the workspace")
     : redirections[0];
-  return asking === undefined ? undefined : { ...ASK, reason: `the command redirects with ${JSON.stringify(asking)}` };
+  return asking === undefined ? undefined : redirectionVerdict(asking);
+}
+
+/** Asks about a line because of a redirection in it, which is given as its text. */
+function redirectionVerdict(redirection: string): CommandVerdict {
+  return { ...ASK, reason: `the command redirects with ${JSON.stringify(redirection)}` };
 }
 
 /** The doubts because of which a line may run a command that no reader saw. */
@@ -170,7 +175,7 @@ function decideInYolo(subject: PolicySubject, { doubts, redirections }: ShellAna
   const expanded = doubts.find(({ kind }) => kind === "target");
   if (expanded) return { ...ASK, reason: `the command ${expanded.text}` };
   const guarded = redirections.find((text) => redirectionTarget(text, subject) === "guarded");
-  if (guarded !== undefined) return { ...ASK, reason: `the command redirects with ${JSON.stringify(guarded)}` };
+  if (guarded !== undefined) return redirectionVerdict(guarded);
   const restrictions = rules.filter(({ decision }) => decision !== "allow");
   const hidden = doubts.find(({ kind }) => HIDING.has(kind));
   const unnamed = hidden ?? doubts.find(({ kind }) => kind === "expansion");
