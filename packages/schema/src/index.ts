@@ -307,6 +307,7 @@ export { foldTitle, initialTitle, MAX_TITLE_LENGTH, titleLine } from "./task-tit
 export {
   answeredToolCall,
   answersTo,
+  answerText,
   awaitedToolCalls,
   confirmationsOf,
   findConfirmation,
@@ -318,6 +319,7 @@ export {
   isEnded,
   isQuestionOfCall,
   isStatusMove,
+  lastStepIndex,
   OPTION_CANCEL,
   OPTION_MODIFY_ARGUMENTS,
   OPTION_MODIFY_WITH_EDITOR,

@@ -5,6 +5,7 @@ import { type ToolCall, ToolCallSchema, ToolCallStatus } from "./gen/devtool/a2a
 import { Role, type Task, TaskSchema } from "./gen/devtool/v1alpha/task_pb.ts";
 import {
   answeredToolCall,
+  answerText,
   findConfirmation,
   findToolCall,
   isAwaitingApproval,
@@ -117,5 +118,17 @@ describe("the calls of a task", () => {
     expect(findConfirmation(task, "a")?.selectedOptionId).toBe(OPTION_PROCEED_ONCE);
     expect(findConfirmation(task, "b")).toBeUndefined();
     expect(findConfirmation(task, "c")).toBeUndefined();
+  });
+
+  it("have the text of the message that holds the user's last answer", () => {
+    const text = (value: string) => ({ content: { case: "text" as const, value } });
+    const answer = { content: { case: "confirmation" as const, value: answerOf("a", OPTION_PROCEED_ONCE) } };
+    const history = [
+      { role: Role.USER, parts: [answer, text("first")] },
+      { role: Role.USER, parts: [text(" one"), answer, text("two ")] },
+      { role: Role.USER, parts: [text("later")] },
+    ];
+    const task = create(TaskSchema, { history });
+    expect([answerText(task, "a"), answerText(task, "b")]).toEqual([" one\ntwo ", ""]);
   });
 });

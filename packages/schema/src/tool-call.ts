@@ -34,11 +34,20 @@ export function toolCallsOf(message: Message): ToolCall[] {
  * They are all in the last step of the agent, which makes the next step only when they have ended, and in the steps
  * after it that hold only questions of these calls.
  */
-export function openToolCalls({ history }: Task): ToolCall[] {
-  const isQuestion = ({ toolCallDetail }: Part): boolean => (toolCallDetail?.parentToolCallId ?? "") !== "";
-  const last = history.findLastIndex(({ role, parts }) => role === Role.AGENT && !parts.every(isQuestion));
-  const steps = history.slice(Math.max(0, last)).filter(({ role }) => role === Role.AGENT);
+export function openToolCalls(task: Task): ToolCall[] {
+  const steps = task.history.slice(Math.max(0, lastStepIndex(task))).filter(({ role }) => role === Role.AGENT);
   return steps.flatMap(toolCallsOf).filter((call) => !isEnded(call));
+}
+
+/**
+ * Returns the index in the history of the last step of the agent that does not only hold questions of running calls. -1 if there
+ * is none.
+ *
+ * All open calls of the task are in this step and in the messages after it.
+ */
+export function lastStepIndex({ history }: Task): number {
+  const isQuestion = ({ toolCallDetail }: Part): boolean => (toolCallDetail?.parentToolCallId ?? "") !== "";
+  return history.findLastIndex(({ role, parts }) => role === Role.AGENT && !parts.every(isQuestion));
 }
 
 /** Lists the calls of a task that wait for the user's answer, in the order in which they were made. */
@@ -97,6 +106,13 @@ export function answersTo({ history }: Task, toolCallId: string): ToolCallConfir
 /** Finds the user's last answer to a call. Undefined if there is none. */
 export function findConfirmation(task: Task, toolCallId: string): ToolCallConfirmation | undefined {
   return answersTo(task, toolCallId).at(-1);
+}
+
+/** Returns the text that the user sent together with the last answer to a call. Empty if there is none. */
+export function answerText({ history }: Task, toolCallId: string): string {
+  const message = history.findLast((one) => confirmationsOf(one).some((answer) => answer.toolCallId === toolCallId));
+  const texts = message?.parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])) ?? [];
+  return texts.join("\n");
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { CreateElicitationResponse } from "@agentclientprotocol/sdk";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
+  answerText,
   ConfirmationOptionSchema,
   ConfirmationRequestSchema,
-  confirmationsOf,
   GenericDetailsSchema,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
@@ -55,11 +55,8 @@ export function elicitationResponse(
   const defaults = Object.fromEntries(
     fields.flatMap(([name, { default: value }]) => (value === undefined ? [] : [[name, value]])),
   );
-  const message = task.history.findLast((one) =>
-    confirmationsOf(one).some((answer) => answer.toolCallId === toolCallId),
-  );
-  const texts = (message?.parts ?? []).map(({ content }) => (content.case === "text" ? content.value : ""));
-  const text = texts.join("\n").trim();
+  // Trimmed, since it is the value of a field: a blank answer leaves the field as it is.
+  const text = answerText(task, toolCallId).trim();
   const value = parseJsonOrUndefined(text);
   const [only, ...others] = fields;
   const given: JsonObject = isObject(value) ? value : {};

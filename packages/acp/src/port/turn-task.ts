@@ -1,4 +1,4 @@
-import { Role, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
+import { lastStepIndex, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
 
 /**
  * Folds an event into the task of a turn: its state, and the steps that hold its open calls.
@@ -8,12 +8,8 @@ import { Role, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
  */
 export function foldTurn(task: Task, event: TaskEvent): Task {
   const folded = reduceTask(task, isShownOnly(event) ? { ...event, payload: { case: undefined } } : event);
-  // `openToolCalls` reads the last step of the agent, and the steps after it that hold questions of its calls.
-  const open = folded.history.findLastIndex(
-    ({ role, parts }) =>
-      role === Role.AGENT && !parts.every(({ toolCallDetail }) => (toolCallDetail?.parentToolCallId ?? "") !== ""),
-  );
-  return open > 0 ? { ...folded, history: folded.history.slice(open) } : folded;
+  const last = lastStepIndex(folded);
+  return last > 0 ? { ...folded, history: folded.history.slice(last) } : folded;
 }
 
 /** Whether an event only adds something to a transcript. */
@@ -26,7 +22,19 @@ function isShownOnly({ payload }: TaskEvent): boolean {
     case "summary":
     case "notice":
       return true;
-    default:
+    case "created":
+    case "message":
+    case "messageQueued":
+    case "messageTaken":
+    case "messageWithdrawn":
+    case "renamed":
+    case "reply":
+    case "stateChange":
+    case "toolCall":
+    case "usage":
+    case undefined:
       return false;
+    default:
+      return payload satisfies never;
   }
 }

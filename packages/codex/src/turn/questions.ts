@@ -1,7 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
   type ApprovalMode,
-  confirmationsOf,
+  answerText,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
   type ToolCall,
@@ -152,10 +152,7 @@ export class Questions {
   async #approve({ id, params }: ServerRequest, approval: CallApproval, signal: AbortSignal): Promise<void> {
     const { server, calls, publish } = this.#options;
     const itemId = stringOrEmpty(params.itemId);
-    // An answer that was given before a restart is valid only for exactly the same question.
-    const earlier = this.#options.takeAnswer(itemId);
-    const isSame = earlier && Buffer.from(earlier.digest).equals(approvalDigest(earlier.call, approval.request));
-    const known = isSame && approval.results.has(earlier.answer.selectedOptionId) ? earlier.answer : undefined;
+    const known = this.#takeEarlierAnswer(itemId, approval);
     const isOfItem = known !== undefined || (!params.approvalId && calls.mayAsk(itemId));
     const key = isOfItem ? itemId : await this.#addQuestion(`approval-${id}`, "approval", params, itemId);
     const decision = known ? ASK : await this.#decide(key, approval, signal);
@@ -191,6 +188,13 @@ export class Questions {
     server.reply(id, { decision: "decline" });
     const path = this.#options.changesOf(itemId).changes[0]?.path ?? "the file";
     await this.#options.steer(`I changed your proposal. Write exactly this content to ${path}:\n\n${changed}`);
+  }
+
+  /** Takes the answer that was given before a restart. Undefined unless it was given to exactly the same question. */
+  #takeEarlierAnswer(itemId: string, { request, results }: Approval): ToolCallConfirmation | undefined {
+    const earlier = this.#options.takeAnswer(itemId);
+    if (!earlier || !results.has(earlier.answer.selectedOptionId)) return undefined;
+    return Buffer.from(earlier.digest).equals(approvalDigest(earlier.call, request)) ? earlier.answer : undefined;
   }
 
   /** Decides about a call by the policy. The user decides where no rule does, and when the policy fails. */
@@ -255,13 +259,9 @@ export class Questions {
     if (optionId !== OPTION_CANCEL) await publish(() => calls.end(key, ANSWERED));
   }
 
-  /** Returns the text that the user sent together with the answer to a call. */
+  /** Returns the text that the user sent together with an answer. It is not trimmed, since it may be a password. */
   #textOf({ toolCallId }: ToolCallConfirmation): string {
-    const answer = this.#options.turn.task.history.findLast((message) =>
-      confirmationsOf(message).some((given) => given.toolCallId === toolCallId),
-    );
-    const texts = answer?.parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])) ?? [];
-    return texts.join("\n");
+    return answerText(this.#options.turn.task, toolCallId);
   }
 }
 

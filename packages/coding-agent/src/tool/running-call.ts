@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { READS_ONLY } from "@devtool/policy";
 import {
+  answerText,
   ConfirmationRequestSchema,
   findToolCallDetail,
   OPTION_CANCEL,
   oneLine,
-  Role,
   type Task,
   type ToolCall,
   ToolCallSchema,
@@ -20,7 +20,6 @@ import {
   failpoint,
   toolFailure,
 } from "@devtool/server/agent";
-import { messageText } from "./message-text.ts";
 import { callError, failedCall, type PreparedCall } from "./prepared-call.ts";
 import type { Answer, Question, ToolEvent, ToolInvocation } from "./tool.ts";
 
@@ -120,10 +119,5 @@ async function* ask(
     yield { call: { ...answered, status: ToolCallStatus.EXECUTING }, detail };
     yield { call: { ...answered, status: ToolCallStatus.SUCCEEDED }, detail };
   }
-  const message = context.task.history.findLast(
-    ({ role, parts }) =>
-      role === Role.USER &&
-      parts.some(({ content }) => content.case === "confirmation" && content.value.toolCallId === call.toolCallId),
-  );
-  reply({ optionId, text: message ? messageText(message) : "" });
+  reply({ optionId, text: answerText(context.task, call.toolCallId) });
 }

@@ -1,0 +1,33 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { type Part, PartSchema, Role, TaskSchema, ToolCallConfirmationSchema } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { elicitationResponse } from "./elicitation.ts";
+
+const ANSWER = create(ToolCallConfirmationSchema, { toolCallId: "q", selectedOptionId: "proceed_once" });
+const CONFIRMATION = create(PartSchema, { content: { case: "confirmation", value: ANSWER } });
+
+describe("the user's answer to a form", () => {
+  it("is the text of the message that holds the confirmation", () => {
+    expect(answerWith(text("two"), CONFIRMATION, text("words"))).toEqual({ note: "two\nwords" });
+  });
+
+  it("has no white space around the value", () => {
+    expect(answerWith(CONFIRMATION, text(" yes\n"))).toEqual({ note: "yes" });
+  });
+
+  it("keeps the default when it is blank", () => {
+    expect(answerWith(CONFIRMATION, text(" \n"))).toEqual({ note: "none" });
+  });
+});
+
+function text(value: string): Part {
+  return create(PartSchema, { content: { case: "text", value } });
+}
+
+/** Returns the values that the agent gets for a message of the user. */
+function answerWith(...parts: Part[]): JsonObject | undefined {
+  const properties = { note: { type: "string", default: "none" } };
+  const params = { mode: "form", message: "Why?", requestedSchema: { type: "object", properties } };
+  const response = elicitationResponse(params, ANSWER, create(TaskSchema, { history: [{ role: Role.USER, parts }] }));
+  return "content" in response && response.content ? { ...response.content } : undefined;
+}
