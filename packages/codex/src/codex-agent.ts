@@ -27,13 +27,9 @@ export function codexAgent(options: CodexOptions = {}): Agent {
     open: ({ now, onNotice, workspace, workspaceRoots }) => {
       const pool = new ThreadPool(options.maxIdleProcesses ?? MAX_IDLE_PROCESSES);
       const [command = "", ...args] = options.command ?? DEFAULT_COMMAND;
-      const inherited = Object.entries(process.env).flatMap(([name, value = ""]) =>
-        // The server's own secrets stay with it.
-        name.startsWith("DEVTOOL_") ? [] : [[name, value] as const],
-      );
       const host: CodexHost = {
         options,
-        command: { command, args, environment: options.environment ?? Object.fromEntries(inherited) },
+        command: { command, args, environment: options.environment ?? ownEnvironment() },
         limits: { requestTimeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS, maxUnread: MAX_UNREAD },
         pool,
         now,
@@ -52,4 +48,10 @@ export function codexAgent(options: CodexOptions = {}): Agent {
       };
     },
   };
+}
+
+/** Returns the environment of this process without the server's own secrets. */
+function ownEnvironment(): Record<string, string> {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("DEVTOOL_"));
+  return Object.fromEntries(inherited.map(([name, value = ""]) => [name, value]));
 }

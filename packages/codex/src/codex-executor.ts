@@ -156,14 +156,7 @@ export class CodexExecutor implements AgentExecutor {
       await server?.[Symbol.asyncDispose]();
       const workingDirectory = task.settings?.workspacePath || process.cwd();
       server = await AppServer.start({ ...command, workingDirectory }, limits, signal);
-      const own = threadSettings(this.#host.options, task);
-      const reply = await server.call("account/read", {}, signal);
-      const { account } = reply.case === "result" ? reply.value : {};
-      // Codex shows no summaries of thoughts by default. With an API key, OpenAI refuses them to organizations that are not
-      // verified.
-      const hasSummaries = account !== undefined && objectOrEmpty(account).type !== "apiKey";
-      const config = { model_reasoning_summary: "auto", ...objectOrEmpty(own.config) };
-      const settings = hasSummaries ? { ...own, config } : own;
+      const settings = await this.#threadSettings(server, task, signal);
       const opened = await openThread(server, settings, { known, isShared }, signal);
       if (opened.threadId !== known) pool.drop(known);
       pool.take(opened.threadId);
@@ -173,6 +166,16 @@ export class CodexExecutor implements AgentExecutor {
       await server?.[Symbol.asyncDispose]();
       throw reason;
     }
+  }
+
+  /** Returns the parameters that open a thread. They ask for summaries of thoughts, which Codex does not show by default. */
+  async #threadSettings(server: AppServer, task: Task, signal: AbortSignal): Promise<JsonObject> {
+    const settings = threadSettings(this.#host.options, task);
+    const reply = await server.call("account/read", {}, signal);
+    const { account } = reply.case === "result" ? reply.value : {};
+    // With an API key, OpenAI refuses summaries to organizations that are not verified.
+    if (account === undefined || objectOrEmpty(account).type === "apiKey") return settings;
+    return { ...settings, config: { model_reasoning_summary: "auto", ...objectOrEmpty(settings.config) } };
   }
 }
 

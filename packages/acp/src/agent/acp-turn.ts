@@ -74,15 +74,8 @@ export class AcpTurn {
     const { session } = this.#options;
     const queue = session.prompt(blocks);
     for (;;) {
-      const held = this.#held;
-      if (held !== undefined) {
-        // Whether a call that is held back asks shows the next item; it is not held for longer than this.
-        const next = await queue.peek(HOLD_MS, signal);
-        this.#held = undefined;
-        const call = next?.case === "permission" ? objectOrEmpty(next.value.params.toolCall) : {};
-        const asks = call.toolCallId !== undefined && this.#book.merge(call, true) === held;
-        if (!asks) yield* calls(this.#book.executing(held));
-      }
+      // The next item shows whether the held call asks for permission. A call is held for at most `HOLD_MS`.
+      if (this.#held !== undefined) yield* this.#release(this.#held, await queue.peek(HOLD_MS, signal));
       const item = await queue.take(signal);
       if (item.case === "stopped") {
         yield* this.#updates.flush();
@@ -105,6 +98,14 @@ export class AcpTurn {
       const item = await queue.take(signal);
       if (item.case === "performed") yield* this.#permissions.performed(item.value);
     }
+  }
+
+  /** Reports that the held call runs, unless the next item is its request for permission. */
+  *#release(held: string, next: SessionItem | undefined): Generator<AgentEvent> {
+    this.#held = undefined;
+    const call = next?.case === "permission" ? objectOrEmpty(next.value.params.toolCall) : {};
+    const asks = call.toolCallId !== undefined && this.#book.merge(call, true) === held;
+    if (!asks) yield* calls(this.#book.executing(held));
   }
 
   async *#handle(

@@ -19,7 +19,7 @@ const MAX_THOUGHT_LENGTH = 64 * 1024;
 /** The id of the artifact that holds the agent's plan. */
 const PLAN = "plan";
 
-/** Translates the updates of one turn into events of an agent of ours. */
+/** Translates the `session/update` notifications of one turn into `AgentEvent`s. */
 export class UpdateEvents {
   readonly #book: CallBook;
   readonly #onUnknown: (name: string) => void;

@@ -134,7 +134,7 @@ export class AcpAgent {
     }
     const agent = agentOf(value, agents);
     if (agent !== session.choices.agent) {
-      // What the chosen agent does not know of the session.
+      // The client is told what the chosen agent does not know of the session.
       const news = session.chooseAgent(agent);
       this.#afterResponse(async () => {
         if (news !== "") await session.tell(news);

@@ -33,14 +33,11 @@ export const STATUS_KEY = "devtool.dev/status";
 export function callView(call: ToolCall, workspace: string): CallView {
   const { toolCallId, toolName, description, inputParameters } = visibleCall(call);
   const output = rawOutputOf(call);
-  const [known] = TOOLS.find(([, tools]) => tools.includes(call.toolName)) ?? [];
-  const isCommand = call.confirmationRequest?.details.case === "executeDetails";
-  const guessed = diffOf(call) ? "edit" : "other";
   return {
     toolCallId,
     title: description || toolName,
     name: toolName,
-    kind: known ?? (isCommand ? "execute" : guessed),
+    kind: kindOf(call),
     status: statusOf(call.status),
     content: contentOf(call),
     locations: locationsOf(call, workspace),
@@ -85,6 +82,14 @@ const TOOLS: readonly (readonly [kind: ToolKind, tools: readonly string[]])[] = 
   ["fetch", ["web_fetch"]],
   ["think", ["update_plan"]],
 ];
+
+/** Returns the kind of a call: by its tool, or for unknown tools by what it proposes or did. */
+function kindOf(call: ToolCall): ToolKind {
+  const [known] = TOOLS.find(([, tools]) => tools.includes(call.toolName)) ?? [];
+  if (known) return known;
+  if (call.confirmationRequest?.details.case === "executeDetails") return "execute";
+  return diffOf(call) ? "edit" : "other";
+}
 
 /** The change that a call proposes or made. */
 function diffOf({ confirmationRequest, result }: ToolCall): FileDiff | undefined {

@@ -254,17 +254,9 @@ async function answerTo(turn: Turn, toolCallId: string, signal: AbortSignal): Pr
   return { call, answer, digest: detail?.digest ?? new Uint8Array() };
 }
 
-const LEFT_OPEN: CallEnd = {
-  status: ToolCallStatus.FAILED,
-  result: {
-    case: "error",
-    value: toolFailure("interrupted", "Codex ended its turn while the call was open: its outcome is unknown"),
-  },
-};
-const OUTDATED: CallEnd = {
-  status: ToolCallStatus.FAILED,
-  result: {
-    case: "error",
-    value: toolFailure("approval_outdated", "Codex did not make the call again: it did not run"),
-  },
-};
+const LEFT_OPEN = failedWith("interrupted", "Codex ended its turn while the call was open: its outcome is unknown");
+const OUTDATED = failedWith("approval_outdated", "Codex did not make the call again: it did not run");
+
+function failedWith(type: "interrupted" | "approval_outdated", message: string): CallEnd {
+  return { status: ToolCallStatus.FAILED, result: { case: "error", value: toolFailure(type, message) } };
+}
