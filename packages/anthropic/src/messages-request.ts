@@ -21,10 +21,7 @@ export async function encodeMessagesRequest(
   const tools = request.tools.map(({ name, description, parameters }): Anthropic.Tool => {
     return { name: names.encode(name), description, input_schema: { ...parameters, type: "object" } };
   });
-  const thinking: Anthropic.ThinkingConfigParam =
-    limits.thinking === "adaptive"
-      ? { type: "adaptive", display: "summarized" }
-      : { type: "enabled", budget_tokens: limits.thinking, display: "summarized" };
+  const thinking = encodeThinkingConfig(limits.thinking);
   return {
     model: limits.model,
     max_tokens: limits.maxOutputTokens,
@@ -33,8 +30,15 @@ export async function encodeMessagesRequest(
     cache_control: { type: "ephemeral" },
     ...(system.trim() !== "" && { system }),
     ...(tools.length > 0 && { tools }),
-    ...(limits.thinking !== 0 && { thinking }),
+    ...(thinking && { thinking }),
   };
+}
+
+/** Encodes the budget of thoughts. Undefined for none. */
+function encodeThinkingConfig(thinking: number | "adaptive"): Anthropic.ThinkingConfigParam | undefined {
+  if (thinking === 0) return undefined;
+  if (thinking === "adaptive") return { type: "adaptive", display: "summarized" };
+  return { type: "enabled", budget_tokens: thinking, display: "summarized" };
 }
 
 /**

@@ -47,16 +47,16 @@ function joinEntries(conversation: readonly Entry[]): Entry[] {
     const last = joined.at(-1);
     if (last?.role === "model" && entry.role === "model") {
       joined.splice(-1, 1, { role: "model", hasCalls: last.hasCalls || entry.hasCalls });
-      continue;
-    }
-    const isOneKind =
-      last?.role === "user" && entry.role === "user" && last.results.length > 0 === entry.results.length > 0;
-    if (isOneKind) {
+    } else if (last?.role === "user" && entry.role === "user" && hasResults(last) === hasResults(entry)) {
       const texts = [...last.texts, ...entry.texts];
       joined.splice(-1, 1, { role: "user", texts, results: [...last.results, ...entry.results] });
     } else joined.push(entry);
   }
   return joined;
+}
+
+function hasResults({ results }: Extract<Entry, { role: "user" }>): boolean {
+  return results.length > 0;
 }
 
 function isScript(text: string): boolean {

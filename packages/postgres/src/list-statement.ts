@@ -21,14 +21,13 @@ export function listStatement(query: TaskQuery, after: ListPosition | undefined)
     ["starts_with(id, $?)", idPrefix && keyText(idPrefix)],
   ];
   const values: unknown[] = [];
+  /** Adds a value to the statement and returns its placeholder. */
+  const place = (value: unknown): string => `$${values.push(value)}`;
   const conditions: string[] = [];
   for (const [condition, value] of selected) {
-    if (value !== undefined) conditions.push(condition.replace("$?", () => `$${values.push(value)}`));
+    if (value !== undefined) conditions.push(condition.replace("$?", () => place(value)));
   }
-  if (after) {
-    values.push(after.timeMs, keyText(after.taskId));
-    conditions.push(`(time_ms, id) < ($${values.length - 1}, $${values.length})`);
-  }
+  if (after) conditions.push(`(time_ms, id) < (${place(after.timeMs)}, ${place(keyText(after.taskId))})`);
   const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
   return {
     // Selects the tasks before it joins their events. Otherwise the events of all matching tasks would be read.
@@ -36,7 +35,7 @@ export function listStatement(query: TaskQuery, after: ListPosition | undefined)
         ${bounded("task.title")} AS title, ${bounded("task.workspace")} AS workspace, ${bounded("task.agent")} AS agent FROM
         (SELECT id, context_id, state, sequence, time_ms, title, workspace, agent
           FROM task LEFT JOIN label ON label.task_id = id
-          ${where} ORDER BY time_ms DESC, id DESC LIMIT $${values.push(query.limit + 1)}) AS task
+          ${where} ORDER BY time_ms DESC, id DESC LIMIT ${place(query.limit + 1)}) AS task
       LEFT JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
       ORDER BY task.time_ms DESC, task.id DESC`,
     values,

@@ -79,10 +79,12 @@ export function findDifference(
 ): string | undefined {
   const devices = new Set(outside.map(({ device }) => device));
   const isOwn = (mount: Mount): boolean => !devices.has(mount.device);
+  const shows = (mount: Mount, source: string | undefined): boolean =>
+    source === undefined ? isOwn(mount) : isSource(mount, source, outside);
+
   for (const { path, source, isReadOnly } of guarded.values()) {
     const mount = mountAt(path, inside);
-    if (mount?.path !== path || (isReadOnly && !mount.isReadOnly)) return path;
-    if (!(source === undefined ? isOwn(mount) : isSource(mount, source, outside))) return path;
+    if (mount?.path !== path || !shows(mount, source) || (isReadOnly && !mount.isReadOnly)) return path;
   }
   const unexplained = inside.find((mount) => {
     if (isOwn(mount)) return false;

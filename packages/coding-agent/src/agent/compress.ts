@@ -60,9 +60,8 @@ export interface Compression {
  * `request.history` is the whole conversation. Throws the errors of the model.
  */
 export async function compress(source: StepSource, request: ModelRequest, signal: AbortSignal): Promise<Compression> {
-  const { history } = request;
-  const current = modelHistory(history);
-  const keptMessages = countKeptMessages(history);
+  const current = modelHistory(request.history);
+  const keptMessages = countKeptMessages(request.history);
   const older = current.slice(0, current.length - keptMessages);
   if (older.every((message) => summaryOf(message) !== undefined)) return { summary: undefined, usage: undefined };
   const summaryRequest: ModelRequest = {
@@ -78,14 +77,7 @@ export async function compress(source: StepSource, request: ModelRequest, signal
     if (event.case === "usage") usage = event.value;
   }
   const notes = answer.trim();
-  let text = notes;
-  // The user's last request is quoted when it is not among the kept messages.
-  const promptIndex = history.findLastIndex(
-    (message) => message.role === Role.USER && message.parts.length > confirmationsOf(message).length,
-  );
-  const prompt = history[promptIndex];
-  if (prompt && promptIndex < history.length - keptMessages)
-    text += `\n\nThe user's last request, word for word:\n\n${messageText(prompt).slice(0, MAX_REQUEST_LENGTH)}`;
+  const text = notes + quotedRequest(request.history, keptMessages);
   const isShorter = notes !== "" && text.length / 4 < estimateTokens(older);
   return { summary: isShorter ? create(SummarySchema, { text, keptMessages }) : undefined, usage };
 }
@@ -105,4 +97,14 @@ function countKeptMessages(history: readonly Message[]): number {
   });
   const fitting = firstBeyondBudget < 0 ? newestFirst.length : firstBeyondBudget;
   return newestFirst[0]?.role === Role.USER ? Math.max(1, fitting) : fitting;
+}
+
+/** Returns the user's last request as text to add to a summary. Empty when the request is among the kept messages. */
+function quotedRequest(history: readonly Message[], keptMessages: number): string {
+  const index = history.findLastIndex(
+    (message) => message.role === Role.USER && message.parts.length > confirmationsOf(message).length,
+  );
+  const prompt = history[index];
+  if (!prompt || index >= history.length - keptMessages) return "";
+  return `\n\nThe user's last request, word for word:\n\n${messageText(prompt).slice(0, MAX_REQUEST_LENGTH)}`;
 }

@@ -118,9 +118,9 @@ function openStream(call: A2aCall, replay: Replay, signal: AbortSignal): AsyncIt
   if (call.method !== subscribeToTask) return undefined;
   const { id } = readRequest(call, subscribeToTask.input, replay);
   const { state } = replay.task(id);
-  if (call.lastEventId !== undefined) return laterElements(replay, BigInt(call.lastEventId), "events", signal);
+  if (call.lastEventId !== undefined) return laterElements(replay, BigInt(call.lastEventId), signal);
   if (replay.isOver && isTerminal(state)) throw replay.reject(`task ${JSON.stringify(id)} has ended: get it`);
-  return laterElements(replay, BigInt(replay.log.length), "task and events", signal);
+  return subscriptionElements(replay, signal);
 }
 
 /**
@@ -133,17 +133,16 @@ async function* exchangeElements(replay: Replay, after: bigint): AsyncIterable<S
   }
 }
 
-/**
- * Yields the events after a sequence, for a subscription after the task as it was at that sequence.
- */
-async function* laterElements(
-  replay: Replay,
-  after: bigint,
-  content: "events" | "task and events",
-  signal: AbortSignal,
-): AsyncIterable<StreamElement> {
-  if (content === "task and events") yield snapshot(replay, after);
+/** Yields the events after a sequence. */
+async function* laterElements(replay: Replay, after: bigint, signal: AbortSignal): AsyncIterable<StreamElement> {
   for await (const event of replay.follow(after, signal)) yield* elementsFrom(event, replay);
+}
+
+/** Yields the task as it is now, and then the events after it. */
+async function* subscriptionElements(replay: Replay, signal: AbortSignal): AsyncIterable<StreamElement> {
+  const last = BigInt(replay.log.length);
+  yield snapshot(replay, last);
+  yield* laterElements(replay, last, signal);
 }
 
 function snapshot(replay: Replay, sequence: bigint): StreamElement {

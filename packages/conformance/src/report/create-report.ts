@@ -167,15 +167,16 @@ function requirementReport(id: string, requirement: Requirement, cases: readonly
   const worst = isFailed ? Outcome.FAILED : failing[0]?.outcome;
   const isShown = about.some((item) => PASSED_OUTCOMES.includes(item.outcome));
   const outcome = worst ?? (isShown ? Outcome.PASSED : Outcome.SKIPPED);
-  let reason = "";
-  if (outcome === Outcome.SKIPPED) {
-    const skipped = about.find((item) => item.reason !== "");
-    reason = about.length === 0 ? "no case of this suite tests it" : "something before it failed in each of its cases";
-    if (skipped) reason = `${skipped.id}: ${skipped.reason}`;
-    if (untestedBecause !== undefined) reason = untestedBecause;
-  }
+  const reason = outcome === Outcome.SKIPPED ? (untestedBecause ?? explainSkipped(about)) : "";
   const named = [...new Set([...about, ...failing])].map((item) => item.id);
   return create(RequirementReportSchema, { id, behaviour, source, outcome, reason, cases: named });
 }
 
 const PASSED_OUTCOMES: readonly Outcome[] = [Outcome.PASSED, Outcome.PASSED_THOUGH_KNOWN];
+
+/** Explains why no case has shown a requirement. */
+function explainSkipped(about: readonly CaseReport[]): string {
+  const skipped = about.find(({ reason }) => reason !== "");
+  if (skipped) return `${skipped.id}: ${skipped.reason}`;
+  return about.length === 0 ? "no case of this suite tests it" : "something before it failed in each of its cases";
+}

@@ -6,7 +6,7 @@ import { jsonRpcBinding } from "../binding/json-rpc.ts";
 import { restBinding } from "../binding/rest-v1.ts";
 import { restBindingV03 } from "../binding/rest-v03.ts";
 import { preview } from "../match/match.ts";
-import { readClaims, readInterfaces } from "./agent-card.ts";
+import { type AgentInterface, readClaims, readInterfaces } from "./agent-card.ts";
 
 /**
  * The server to test.
@@ -85,13 +85,7 @@ export async function findSubject(target: ServerTarget, signal: AbortSignal): Pr
     if (protocolVersion !== undefined && item.protocolVersion !== protocolVersion) return false;
     return binding === undefined ? item.binding in (BINDINGS[item.protocolVersion] ?? {}) : item.binding === binding;
   });
-  if (chosen && token) {
-    const [own, other] = [new URL(url).hostname, new URL(chosen.url).hostname];
-    if (own !== other)
-      throw new Error(
-        `the card sends clients from ${own} to ${other}: test ${other} by its own address, or without a token`,
-      );
-  }
+  if (chosen) assertOwnHost(chosen, target);
   const create = chosen && BINDINGS[chosen.protocolVersion]?.[chosen.binding];
   if (!create) {
     const version = protocolVersion === undefined ? "A2A" : `A2A ${protocolVersion}`;
@@ -134,6 +128,15 @@ async function readCard(target: ServerTarget, signal: AbortSignal): Promise<Json
   } catch (cause) {
     throw new Error(`the agent card at ${address} is not valid JSON: got ${preview(text, 200)}`, { cause });
   }
+}
+
+/** Throws if the token would be sent to another host than the one that it is meant for. */
+function assertOwnHost(chosen: AgentInterface, { url, token }: ServerTarget): void {
+  const [own, other] = [new URL(url).hostname, new URL(chosen.url).hostname];
+  if (!token || own === other) return;
+  throw new Error(
+    `the card sends clients from ${own} to ${other}: test ${other} by its own address, or without a token`,
+  );
 }
 
 /**

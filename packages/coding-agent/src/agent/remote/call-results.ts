@@ -68,10 +68,7 @@ function encodeResult(call: ToolCall, answer: ToolCallConfirmation | undefined):
     case "error":
       return { error: toJson(ErrorDetailsSchema, result.value) };
     case undefined: {
-      let error = isEnded(call) ? "The call ended without a result." : "The call has not ended.";
-      if (call.status === ToolCallStatus.CANCELLED) error = "The call was canceled before it ended.";
-      if (answer?.selectedOptionId === OPTION_CANCEL)
-        error = "The user declined this call, so it did not run. Do not make it again unless the user asks for it.";
+      const error = explainNoResult(call, answer);
       return liveContent ? { error, output: liveContent } : { error };
     }
     default:
@@ -92,4 +89,12 @@ function encodeOutput({ result }: ToolOutput): JsonObject | string {
     default:
       return result satisfies never;
   }
+}
+
+/** Explains to a model why a call has no result. */
+function explainNoResult(call: ToolCall, answer: ToolCallConfirmation | undefined): string {
+  if (answer?.selectedOptionId === OPTION_CANCEL)
+    return "The user declined this call, so it did not run. Do not make it again unless the user asks for it.";
+  if (call.status === ToolCallStatus.CANCELLED) return "The call was canceled before it ended.";
+  return isEnded(call) ? "The call ended without a result." : "The call has not ended.";
 }

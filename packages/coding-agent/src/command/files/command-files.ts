@@ -50,7 +50,7 @@ export function createCommandFiles(options: CommandFilesOptions): CommandSource 
   };
 }
 
-const PLACEHOLDER = /\{\{\s*args\s*\}\}/g;
+const PLACEHOLDER = /\{\{\s*args\s*\}\}/;
 
 /** Creates the command of a file. For an invalid file, creates a command whose `play` throws the reason. */
 function createCommand(path: string, content: Buffer, { model, onNotice }: CommandFilesOptions): SlashCommand {
@@ -65,20 +65,13 @@ function createCommand(path: string, content: Buffer, { model, onNotice }: Comma
       throw new DevtoolError(problem, Code.InvalidArgument, { remedy: 'use letters, digits, "-" and "_"' });
     }
     const { description, prompt, arguments: declared } = readCommandFile(path, content);
-    const pieces = prompt.split(PLACEHOLDER);
-    const implied = pieces.length > 1 ? [optional("args", "what the prompt is about")] : [];
+    const implied = PLACEHOLDER.test(prompt) ? [optional("args", "what the prompt is about")] : [];
     return {
       path: words,
       description: description || `Prompt of ${path}`,
       group: `Runs a command of this workspace, from ${posix.dirname(path)}`,
       arguments: declared.length > 0 ? declared : implied,
-      play: (args) => {
-        const given = args.trim();
-        // The arguments are not interpreted. They stand in place of each `{{args}}`, or after a prompt without placeholders.
-        const isAppended = pieces.length === 1 && given !== "";
-        const text = isAppended ? `${prompt.trimEnd()}\n\n${given}` : pieces.join(given);
-        return promptModel(model, async () => [{ role: "user", text }]);
-      },
+      play: (args) => promptModel(model, async () => [{ role: "user", text: fillPrompt(prompt, args.trim()) }]),
     };
   } catch (reason) {
     const error = clientError(reason, "reading a command file", { file: path }, onNotice);
@@ -91,4 +84,11 @@ function createCommand(path: string, content: Buffer, { model, onNotice }: Comma
       },
     };
   }
+}
+
+/** Puts the arguments in place of each `{{args}}`, or after a prompt without placeholders. Does not interpret the arguments. */
+function fillPrompt(prompt: string, args: string): string {
+  const pieces = prompt.split(PLACEHOLDER);
+  if (pieces.length > 1) return pieces.join(args);
+  return args === "" ? prompt : `${prompt.trimEnd()}\n\n${args}`;
 }

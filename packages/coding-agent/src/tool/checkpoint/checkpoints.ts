@@ -205,13 +205,9 @@ export class Checkpoints {
     const createTime = this.#options.now();
     using workspace = new Workspace(workspacePath);
     await using writer = this.#repository.begin(signal);
-    const known: TrackedFiles = before?.files ?? new Map();
-    const files = await this.#scan(workspace, known, (content) => writer.content(content), signal);
-    const isUnchanged = [...files].every(([path, { blob, mode }]) => {
-      const file = known.get(path);
-      return file?.blob === blob && file.mode === mode;
-    });
-    if (before?.principal === principal && known.size === files.size && isUnchanged) {
+    const onContent = (content: Buffer): Promise<void> => writer.content(content);
+    const files = await this.#scan(workspace, before?.files ?? new Map(), onContent, signal);
+    if (before?.principal === principal && isUnchanged(before.files, files)) {
       this.#latest.set(workspacePath, { ...before, files });
       return before.id;
     }
@@ -269,6 +265,15 @@ export class Checkpoints {
     this.#sentNotices.add(text);
     this.#options.onNotice(text);
   }
+}
+
+/** Returns whether two lists of files have the same paths, contents and modes. */
+function isUnchanged(before: TrackedFiles, files: TrackedFiles): boolean {
+  if (before.size !== files.size) return false;
+  return [...files].every(([path, { blob, mode }]) => {
+    const known = before.get(path);
+    return known?.blob === blob && known.mode === mode;
+  });
 }
 
 function toDate(time: Timestamp | undefined): Date {

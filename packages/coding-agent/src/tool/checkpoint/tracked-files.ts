@@ -66,12 +66,7 @@ export async function trackFiles(
         files.set(path, before);
         continue;
       }
-      let content: Buffer | undefined;
-      try {
-        content = workspace.readFile(path);
-      } catch {
-        // A file that cannot be read is left out, because then no tool can change it either.
-      }
+      const content = readIfPossible(workspace, path);
       if (!content) continue;
       const blob = createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex");
       const mode = (stats.mode & 0o100n) === 0n ? "100644" : "100755";
@@ -92,5 +87,14 @@ function* statsOf(
   for (const { name, stats } of workspace.filesIn(path)) {
     const filePath = path === "" ? name : `${path}/${name}`;
     if (wanted.has(filePath)) yield [filePath, stats];
+  }
+}
+
+/** Reads a file. Returns undefined for a file that cannot be read, because then no tool can change it either. */
+function readIfPossible(workspace: Workspace, path: string): Buffer | undefined {
+  try {
+    return workspace.readFile(path);
+  } catch {
+    return undefined;
   }
 }
