@@ -82,6 +82,9 @@ const LONG = [
   "packages/sandbox/src/leftovers.test.ts",
 ];
 
+/** Those among them whose rounds every run of CI plays: kills, bodies that nobody expects, and the faults that the kit must notice. */
+const ALWAYS = ["crash", "hostile", "hostile-frames", "conformance-self"].map((name) => `test/${name}.test.ts`);
+
 /** What measures its own process, which is its alone. */
 const MEASURED = ["test/push-outage.test.ts", "test/idle-streams.test.ts", "test/mcp-chaos.test.ts"];
 
@@ -120,6 +123,31 @@ function rank({ moduleId }: TestSpecification): number {
   return index < 0 ? LONG.length : index;
 }
 
+/**
+ * The long suites that this run of CI plays with few rounds, as a quick run does, for which `DEVTOOL_LONG_SUITES` says that one
+ * of so many is played in full. The seed draws others each time.
+ */
+function drawBrief(): readonly string[] {
+  const { env } = process;
+  const oneIn = Number(env.DEVTOOL_LONG_SUITES ?? 1);
+  // Kept for when this file is loaded again.
+  env.DEVTOOL_LONG_SEED ??= env.DEVTOOL_SEED ?? String(Date.now() % 1_000_000);
+  const seed = Number(env.DEVTOOL_LONG_SEED);
+  const drawn = LONG.filter((path) => !ALWAYS.includes(path) && !FOREIGN.includes(path) && !MEASURED.includes(path));
+  const brief = drawn.filter((_path, index) => (index + seed) % oneIn !== 0);
+  if (brief.length > 0) {
+    const how = `DEVTOOL_LONG_SEED=${seed} draws the same ones, pnpm test:deep plays all`;
+    console.info(`these ${brief.length} suites are played with few rounds in this run (${how}):\n${brief.join("\n")}`);
+  }
+  return brief;
+}
+
+const BRIEF = drawBrief();
+const briefProject = {
+  extends: true as const,
+  test: { name: "brief", include: [...BRIEF], isolate: false, env: { DEVTOOL_DEPTH: "quick" } },
+};
+
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
@@ -132,10 +160,11 @@ export default defineConfig({
         test: {
           name: "whole",
           include: [...PACKAGES, "test/**/*.test.ts"],
-          exclude: [...MEASURED, ...FOREIGN],
+          exclude: [...MEASURED, ...FOREIGN, ...BRIEF],
           isolate: false,
         },
       },
+      ...(BRIEF.length === 0 ? [] : [briefProject]),
       { extends: true, test: { name: "foreign", include: FOREIGN, isolate: false } },
     ],
     ...(report !== undefined && { reporters: ["default", "json"], outputFile: { json: report } }),

@@ -8,7 +8,7 @@ const { random } = Math;
 
 describe.skipIf(LEFT_TO_CI !== "")(
   `a server that is killed while it edits files${LEFT_TO_CI}`,
-  { timeout: (20 + cycles) * 60_000 },
+  { timeout: (20 + cycles) * 60_000, concurrent: true },
   () => {
     it(`makes each edit once and says so, in ${cycles} crashes (R1 for edits)`, async () => {
       const report = await runEditCycles({ cycles, random, kill: "at any time", sabotage: "none" });

@@ -17,7 +17,7 @@ const seed = seedOf();
 /** Kills at the failpoints whose names hold this, to look at one of them. */
 const chosen = process.env.DEVTOOL_FAILPOINTS ?? "";
 /** Servers that are killed side by side. */
-const LANES = 2;
+const LANES = 4;
 const found = checkFailpoints(serverFiles());
 
 describe("the failpoints of the server (R3)", () => {
@@ -72,7 +72,7 @@ function breachesOf(text: string): readonly string[] {
   return checkFailpoints([{ path: "packages/server/src/store/x.ts", text }]).breaches;
 }
 
-describe("a server that is killed at a failpoint (R3)", () => {
+describe.concurrent("a server that is killed at a failpoint (R3)", () => {
   const failpoints = found.failpoints
     .filter((name) => name.includes(chosen))
     .filter((_name, index) => chosen !== "" || (index + seed) % ONE_IN === 0);

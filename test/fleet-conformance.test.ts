@@ -30,7 +30,8 @@ const named = clients.map((client) => {
   return { ...client, title: `${client.peer} over A2A ${client.protocol}, ${client.binding}${skipped}` };
 });
 
-describe.skipIf(bin === undefined || NGINX === undefined)(`three servers behind a balancer, round robin${why}`, () => {
+const title = `three servers behind a balancer, round robin${why}`;
+describe.skipIf(bin === undefined || NGINX === undefined)(title, { concurrent: true }, () => {
   let database: PostgresServer;
   let fleet: ServerFleet;
   let hook: string;

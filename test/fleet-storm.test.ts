@@ -15,6 +15,7 @@ const TAKEOVER_MS = 5000;
 
 describe.skipIf(LEFT_TO_CI !== "" || bin === undefined || NGINX === undefined)(
   `three servers behind a balancer, hit one after the other${why}${LEFT_TO_CI}`,
+  { concurrent: true },
   () => {
     let database: PostgresServer;
     let schemas = 0;

@@ -40,7 +40,9 @@ describe("a server with several agents", () => {
 
   it("lists and runs the slash commands of the one of --agent, in the directory of --workspace", async () => {
     const place = ["--agent", "bob", "--workspace", elsewhere];
-    expect((await runCommand(["commands", ...flags])).out).toContain(`/where                       Ada in ${workspace}`);
+    expect((await runCommand(["commands", ...flags])).out).toContain(
+      `/where                       Ada in ${workspace}`,
+    );
     const listed = await runCommand(["commands", ...flags, ...place]);
     expect(listed.out).toContain(`/where                       Bob in ${elsewhere}`);
     expect((await runCommand(["exec", ...flags, ...place, "/where"])).out).toContain(`Bob answers in ${elsewhere}`);
