@@ -123,7 +123,7 @@ describe("devtool console", () => {
       await page.getByRole("button", { name: "Send" }).click();
       const first = page.getByRole("region", { name: "Create one.txt" });
       await first.getByRole("button", { name: "Edit" }).click();
-      await first.getByLabel("What is written to the file").fill("edited");
+      await first.getByLabel("New content of the file").fill("edited");
       await first.getByRole("button", { name: "Allow once (with your changes)" }).click();
       await first.waitFor({ state: "detached" });
       await server.kill();

@@ -90,7 +90,7 @@ describe.skipIf(CHROMIUM === undefined)("a question in the console (skipped with
     const { page } = opened;
     await page.goto(`${server.url}/console/#/session/${task.id}`);
     await page.getByText("harmless").last().waitFor();
-    await page.getByLabel("Reason, for the agent").fill("about the harmless one");
+    await page.getByLabel("Reason (sent to the agent)").fill("about the harmless one");
     await page.evaluate(HASTY_HAND);
     const modifiedArguments = { ...questions[0]?.inputParameters, content: "harmful" };
     const changed = view.answer(questions[0]?.toolCallId ?? "", "modify_arguments", AbortSignal.timeout(30_000), {
@@ -99,7 +99,7 @@ describe.skipIf(CHROMIUM === undefined)("a question in the console (skipped with
     await page.locator(".approval", { hasText: "harmful" }).waitFor();
     await changed;
     expect(await page.evaluate("globalThis.clicked")).toBeGreaterThan(0);
-    expect(await page.getByLabel("Reason, for the agent").inputValue()).toBe("");
+    expect(await page.getByLabel("Reason (sent to the agent)").inputValue()).toBe("");
     await page.getByRole("button", { name: "Decline" }).click();
     await expect.poll(() => page.locator(".approval").count()).toBe(0);
     expect(await read("changed.txt")).toBe("");

@@ -62,8 +62,8 @@ describe.skipIf(CHROMIUM === undefined)("a conformance report in the console (sk
 
   const LANGUAGES = [
     { locale: "en-US", label: /^Open a report/, failed: "1 × failed" },
-    { locale: "de-DE", label: /^Einen Bericht öffnen/, failed: "1 × gescheitert" },
-    { locale: "zh-CN", label: /写出的报告$/, failed: "1 × 失败" },
+    { locale: "de-DE", label: /^Einen Bericht öffnen/, failed: "1 × fehlgeschlagen" },
+    { locale: "zh-CN", label: /生成的报告$/, failed: "1 × 失败" },
   ];
   it.each(variantsOf("languages of a report", LANGUAGES, 1))(
     "is opened from a file at 320 pixels in $locale, by requirement with its failures",

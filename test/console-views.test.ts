@@ -112,7 +112,7 @@ describe.skipIf(CHROMIUM === undefined)("what the console shows in Chromium (ski
     await using opened = await openConsole(browser, server);
     const { page } = opened;
     await page.getByRole("link", { name: "New session" }).click();
-    await page.getByLabel("Directory").fill("/");
+    await page.getByLabel("Workspace").fill("/");
     await page.getByLabel("Add an image").setInputFiles({ name: "one.png", mimeType: "image/png", buffer: PIXEL });
     await page.getByAltText("one.png").waitFor();
     await page.getByLabel("Message").fill("look");

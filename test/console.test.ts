@@ -47,7 +47,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     await send(page, "think\ntext **Bold** words.\nwrite made.txt proposed\ntext Finished.");
     const question = page.getByRole("region", { name: "Change made.txt" }).or(page.locator(".approval"));
     await question.getByRole("button", { name: "Edit" }).click();
-    await question.getByLabel("What is written to the file").fill("changed by hand");
+    await question.getByLabel("New content of the file").fill("changed by hand");
     await question.getByRole("button", { name: "Allow once (with your changes)" }).click();
     await page.locator(".prose", { hasText: "Finished." }).waitFor();
     expect(await readFile(join(workspace, "made.txt"), "utf8")).toBe("changed by hand");

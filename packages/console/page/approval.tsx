@@ -26,7 +26,7 @@ export function Approval({ question, isSettled, answer }: ApprovalProps): ReactN
   const title = visibleText(question.description || question.toolName);
   return (
     <section className="approval" aria-label={title}>
-      <p className="approval-kind">{words.asksLeave}</p>
+      <p className="approval-kind">{words.asksPermission}</p>
       <h2>{title}</h2>
       {isEditing && canEdit ? (
         <textarea

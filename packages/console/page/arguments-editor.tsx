@@ -27,7 +27,7 @@ export function ArgumentsEditor({ initial, isDisabled, onChange }: ArgumentsEdit
         spellCheck={false}
         onChange={({ currentTarget }) => setText(currentTarget.value)}
       />
-      {isBroken && <p role="alert">{words.noJson}</p>}
+      {isBroken && <p role="alert">{words.notAnObject}</p>}
       <button type="button" disabled={isDisabled} onClick={send}>
         {words.askAgain}
       </button>

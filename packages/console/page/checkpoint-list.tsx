@@ -5,7 +5,7 @@ import type { ConsoleClient } from "./console-client.ts";
 import { sessionAddress } from "./place.ts";
 import { runCommand } from "./sending.ts";
 import { type Asked, useAnswer } from "./use-answer.ts";
-import { language, words } from "./words.ts";
+import { fillText, language, words } from "./words.ts";
 
 export interface CheckpointListProps {
   readonly client: ConsoleClient;
@@ -36,9 +36,7 @@ export function CheckpointList({ client, taskId, contextId, head }: CheckpointLi
         {value?.checkpoints.map(({ id, label, createTime }) => (
           <li key={id} className="checkpoint">
             <time>{createTime && timestampDate(createTime).toLocaleString(language)}</time>
-            <span>
-              {words.beforeCall} {visibleText(label)}
-            </span>
+            <span>{fillText(words.beforeCall, visibleText(label))}</span>
             <button type="button" aria-label={`${words.restore} ${id}`} onClick={() => void restore(id)}>
               {words.restore}
             </button>

@@ -2,7 +2,7 @@ import { type ReactNode, useState } from "react";
 import { VList } from "virtua";
 import type { ConsoleClient } from "./console-client.ts";
 import { type Binding, type Frame, useFrames } from "./frames.ts";
-import { words } from "./words.ts";
+import { countText, words } from "./words.ts";
 
 export interface FrameListProps {
   readonly client: ConsoleClient;
@@ -32,11 +32,7 @@ export function FrameList({ client, taskId, binding }: FrameListProps): ReactNod
             {isCopied ? words.copied : words.copy}
           </button>
         )}
-        {leftOut > 0 && (
-          <span>
-            {leftOut} {words.leftOut}
-          </span>
-        )}
+        {leftOut > 0 && <span>{countText(words.leftOut, leftOut)}</span>}
         {problem && <span role="alert">{problem}</span>}
       </div>
       <VList className="timeline" tabIndex={0} role="group" aria-label={binding.name}>

@@ -5,9 +5,9 @@ import { type ReactNode, useCallback, useEffect, useState } from "react";
 import { AgentCard } from "./agent-card.tsx";
 import type { ConsoleClient } from "./console-client.ts";
 import { ReportOpener } from "./report-opener.tsx";
-import { language, words } from "./words.ts";
+import { fillText, language, words } from "./words.ts";
 
-/** The agents of the server, a conformance report, where agents may work, and the browsers that are let in. */
+/** The agents of the server, a conformance report, where agents may work, and the browsers with access. */
 export function ServerPage({ client }: { readonly client: ConsoleClient }): ReactNode {
   const { agents, workspace, workspaceRoots } = useAgents(client);
   const roots = [...new Set([workspace, ...workspaceRoots])].filter(Boolean);
@@ -60,7 +60,8 @@ function Browsers({ client }: { readonly client: ConsoleClient }): ReactNode {
     <ul>
       {sessions.map(({ id, label, expireTime }) => (
         <li key={id}>
-          <code>{id}</code> {label} {words.until} {expireTime && timestampDate(expireTime).toLocaleString(language)}{" "}
+          <code>{id}</code> {label}{" "}
+          {expireTime && fillText(words.until, timestampDate(expireTime).toLocaleString(language))}{" "}
           <button type="button" onClick={() => void revoke(id)}>
             {words.revoke}
           </button>

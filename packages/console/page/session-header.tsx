@@ -3,7 +3,7 @@ import { isTerminal } from "@devtool/schema";
 import { type ReactNode, useState } from "react";
 import { SESSION_PARTS, type SessionPart, sessionAddress } from "./place.ts";
 import { State } from "./state.tsx";
-import { numberText, words } from "./words.ts";
+import { countText, words } from "./words.ts";
 
 export interface SessionHeaderProps {
   readonly task: TaskHandle;
@@ -19,7 +19,7 @@ export function SessionHeader({ task: { task, cancel, rename }, view }: SessionH
     sessionSettings?.agent,
     model,
     settings?.workspacePath,
-    tokens > 0n && `${numberText(tokens)} ${words.tokens}`,
+    tokens > 0n && countText(words.tokens, tokens),
   ];
   const save = async (data: FormData): Promise<void> => {
     if (await rename(String(data.get("title")))) setRenaming(false);

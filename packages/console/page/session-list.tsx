@@ -5,7 +5,7 @@ import { type ReactNode, useEffect, useState } from "react";
 import { VList } from "virtua";
 import { newAddress, type Place, sessionAddress } from "./place.ts";
 import { State } from "./state.tsx";
-import { ageText, words } from "./words.ts";
+import { ageText, countText, words } from "./words.ts";
 
 export interface SessionListProps {
   readonly list: SessionsHandle;
@@ -34,7 +34,7 @@ export function SessionList({ list, place }: SessionListProps): ReactNode {
         {lost
           ? words.lost
           : isLoaded
-            ? waiting.length > 0 && `${waiting.length} × ${words.waitsForYou}`
+            ? waiting.length > 0 && countText(words.waiting, waiting.length)
             : words.connecting}
       </p>
       <VList className="rows">

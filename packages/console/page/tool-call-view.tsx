@@ -3,7 +3,7 @@ import { type Part, visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
 import { DiffView } from "./diff-view.tsx";
 import { TerminalOutput } from "./terminal-output.tsx";
-import { words } from "./words.ts";
+import { fillText, words } from "./words.ts";
 
 /** A tool call: one line, which opens to what it does and what came of it. It is open while it runs, and when it failed. */
 export function ToolCallView({ part }: { readonly part: Part }): ReactNode {
@@ -28,7 +28,7 @@ export function ToolCallView({ part }: { readonly part: Part }): ReactNode {
       )}
       {answerer && (
         <p className="facts">
-          {words.answeredBy} {answerer.principal}
+          {fillText(words.answeredBy, answerer.principal)}
           {answerer.clientLabel && ` (${answerer.clientLabel})`}
         </p>
       )}

@@ -26,7 +26,20 @@ export function ageText(then: number, now: number): string {
   return ages.format(-Math.floor(past / size), unit);
 }
 
-/** Writes a number in the language of the page. */
-export function numberText(value: bigint): string {
-  return value.toLocaleString(language);
+/** Returns a text of the page with a name or a date in the place of `#`. */
+export function fillText(text: string, value: string): string {
+  return text.replace("#", () => value);
+}
+
+/** The forms of a text that contains a number. */
+export interface PluralForms {
+  readonly one: string;
+  readonly other: string;
+}
+
+const plurals = new Intl.PluralRules(language);
+
+/** Returns a text about a number of things, in the plural form that the language of the page has for the number. */
+export function countText({ one, other }: PluralForms, count: number | bigint): string {
+  return fillText(plurals.select(Number(count)) === "one" ? one : other, count.toLocaleString(language));
 }

@@ -33,7 +33,7 @@ export function WorkspaceRules({ client, taskId, head }: WorkspaceRulesProps): R
         <>
           <h2>{words.configuration}</h2>
           <p>
-            <code>{visibleText(trust.workspacePath)}</code> {trust.isTrusted ? words.isUsed : words.isNotUsed}
+            <code>{visibleText(trust.workspacePath)}</code> {trust.isTrusted ? words.isTrusted : words.isNotTrusted}
           </p>
           {trust.problem && <p className="facts">{visibleText(trust.problem)}</p>}
           <ul>

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { de } from "../page/messages/de.ts";
 import { en } from "../page/messages/en.ts";
 import { zh } from "../page/messages/zh.ts";
+import { countText, fillText } from "../page/words.ts";
 
 const directory = fileURLToPath(new URL("../page/", import.meta.url));
 const files = readdirSync(directory).filter((name) => /^[^.]+\.tsx?$/.test(name));
@@ -21,6 +22,32 @@ describe("the texts of the console", () => {
     // The server's labels of answers are English already.
     expect(keysOf({ ...words, options: {} })).toEqual(keysOf(en));
     for (const text of textsOf(words)) expect(text.trim()).not.toBe("");
+  });
+
+  it.each(Object.entries({ de, zh }))(
+    "have a place for a number or a name in %s where English has one",
+    (_name, words) => {
+      const english = { ...en, options: words.options };
+      const places = (texts: object): boolean[] => textsOf(texts).map((text) => text.includes("#"));
+      expect(places(words)).toEqual(places(english));
+    },
+  );
+
+  it("name one thing in the singular, and a number of things in the plural", () => {
+    expect([0, 1, 2].map((count) => countText(en.waiting, count))).toEqual([
+      "0 sessions wait for you",
+      "1 session waits for you",
+      "2 sessions wait for you",
+    ]);
+    expect(countText(de.tokens, 1n)).toBe("1 Token");
+  });
+
+  it("show a name as it is", () => {
+    expect(fillText(en.answeredBy, "$& #")).toBe("answered by $& #");
+  });
+
+  it("have the wide punctuation of Chinese beside Chinese characters", () => {
+    expect(textsOf(zh).filter((text) => /\p{Script=Han} ?[,.:;?!()]/u.test(text))).toEqual([]);
   });
 
   it("are all used", () => {
