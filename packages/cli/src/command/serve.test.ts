@@ -22,8 +22,28 @@ describe("devtool serve", () => {
     const terminal = new FakeTerminal({ NO_COLOR: "1", ...env });
     const place = ["--data", join(base, "data"), "--workspace", join(base, "work")];
     const code = runProgram(["serve", "--port", "0", ...place], terminal.io);
-    await terminal.shows("still asks.");
+    await terminal.shows("your next message.");
     expect(terminal.said).toContain(`\n  ${command} --data ${join(base, "data")}\n`);
+    terminal.interrupt();
+    expect(await code).toBe(0);
+  });
+
+  it("names the server that has the port already, if it is the one of the data directory", async () => {
+    const terminal = new FakeTerminal({ NO_COLOR: "1" });
+    const [data, work] = [join(base, "data"), join(base, "work")];
+    const code = runProgram(["serve", "--port", "0", "--data", data, "--workspace", work], terminal.io);
+    await terminal.shows("your next message.");
+    const { port } = new URL(/http:\S+/.exec(terminal.said)?.[0] ?? "");
+    expect(
+      await runCommand(["serve", "--port", port, "--data", data, "--workspace", join(base, "second")]),
+    ).toMatchObject({
+      code: 1,
+      err: `devtool: port ${port} of 127.0.0.1 is in use by the server of this data directory, which serves "${work}" (process ${process.pid}): stop it, or give this one another --port and --data\n`,
+    });
+    const other = ["--data", join(base, "other"), "--workspace", work];
+    expect((await runCommand(["serve", "--port", port, ...other])).err).toBe(
+      `devtool: port ${port} of 127.0.0.1 is in use: choose another, or 0 for a free one\n`,
+    );
     terminal.interrupt();
     expect(await code).toBe(0);
   });
@@ -55,7 +75,7 @@ describe("devtool serve", () => {
       const terminal = new FakeTerminal({ NO_COLOR: "1" });
       const place = ["--data", join(base, ".devtool"), "--workspace", base, "--root", join(base, "project")];
       const code = runProgram(["serve", "--port", "0", ...place], terminal.io);
-      await terminal.shows("still asks.");
+      await terminal.shows("your next message.");
       terminal.interrupt();
       expect(await code).toBe(0);
     });

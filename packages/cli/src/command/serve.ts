@@ -22,6 +22,7 @@ import { assertServes } from "../platform.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
 import { type Profile, profileOptions } from "../profile.ts";
 import { storeOptions } from "../store-options.ts";
+import { takenPortError } from "../taken-port.ts";
 import { assertUsableRoots } from "../usable-roots.ts";
 
 /** The options of `devtool serve`. */
@@ -103,7 +104,10 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
   // Checked before the token is added: a generated token does not mean that other machines may connect.
   assertSafeExposure(decided);
   const { token, keep } = await tokenFor(options, decided.token, data);
-  const server = await createServer({ ...decided, token, workspace, workspaceRoots, dataDirectory: data });
+  const serverOptions = { ...decided, token, workspace, workspaceRoots, dataDirectory: data };
+  const server = await createServer(serverOptions).catch(async (reason: unknown) => {
+    throw await takenPortError(reason, decided.port ?? 0, data);
+  });
   const about = {
     agent: Object.values(decided.agents)[0]?.about.name ?? "",
     agents: choicesOf(decided.agents),
@@ -203,8 +207,8 @@ Try it in a second terminal:
   ${command} chat${at}
 
 and type, for instance:  ${example}
-Ctrl-C stops the server. The next start has every task: one that was at work waits for a message to go on, one that asked
-still asks.`;
+Ctrl-C stops the server. Its tasks are kept: after the next start, open questions still wait for an answer, and a task that
+was interrupted continues with your next message.`;
 }
 
 /** Returns the line about the default agent's model, or about that agent when it names no model. */
