@@ -159,7 +159,7 @@ describe("a discovery file whose server is not the one that listens there", () =
     const foreign = await listening((_request, response) => void response.end("{}"));
     await writeDiscovery(data, infoAt(foreign.url));
     const { said, code } = await devtool(["run", "--workspace", join(base, "job"), "text By itself."]);
-    expect([code, said]).toEqual([0, expect.stringMatching(/starting one for this job[\s\S]*By itself\./)]);
+    expect([code, said]).toEqual([0, expect.stringMatching(/starting another server for this job[\s\S]*By itself\./)]);
     expect(foreign.requests.join("\n")).not.toContain(TOKEN);
   });
 

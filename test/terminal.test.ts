@@ -184,7 +184,7 @@ describe.skipIf(!HAS_TMUX)("the command in a real terminal (skipped without tmux
     await terminal.type("write unset.txt unset", "Enter");
     await terminal.shows(/^choose >$/m);
     await terminal.type("e", "Enter");
-    await terminal.shows(/^· no editor is set: set EDITOR, for example to vi\n[\s\S]*^choose >$/m);
+    await terminal.shows(/^· no editor is set: start this command with EDITOR=vi, for example\n[\s\S]*^choose >$/m);
     await terminal.type("y", "Enter");
     await terminal.shows(/^✓ write_file/m);
   });

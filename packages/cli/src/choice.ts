@@ -4,10 +4,15 @@ import {
   OPTION_CANCEL,
   OPTION_MODIFY_ARGUMENTS,
   OPTION_MODIFY_WITH_EDITOR,
+  OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ALWAYS_AND_SAVE,
+  OPTION_PROCEED_ALWAYS_SERVER,
+  OPTION_PROCEED_ALWAYS_TOOL,
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
   oneLine,
 } from "@devtool/schema";
+import { visibleName } from "./render/style.ts";
 
 /** A line of the menu below a question. */
 export interface Choice {
@@ -20,7 +25,7 @@ export interface Choice {
 }
 
 /** Writes the file as the user edited it, without another question. Not an option of the call. */
-const EDIT_FIRST = "Edit first";
+const EDIT_FIRST = "Edit, then allow once";
 
 /** Returns the options of a call; also those of editing a proposed file and the arguments, before the last, which declines. */
 export function choicesFor({ options, details }: ConfirmationRequest, { argumentsEditable }: AskedToolCall): Choice[] {
@@ -33,7 +38,12 @@ export function choicesFor({ options, details }: ConfirmationRequest, { argument
     }),
   );
   const file: Choice = { key: "e", id: OPTION_PROCEED_ONCE, label: EDIT_FIRST, edits: "file" };
-  const args: Choice = { key: "c", id: OPTION_MODIFY_ARGUMENTS, label: "Change the arguments", edits: "arguments" };
+  const args: Choice = {
+    key: "c",
+    id: OPTION_MODIFY_ARGUMENTS,
+    label: "Change the arguments, and be asked again",
+    edits: "arguments",
+  };
   const isFile = details.case === "fileEditDetails";
   const added = [...(isFile ? [file] : []), ...(argumentsEditable ? [args] : [])];
   return [...offered.slice(0, -1), ...added, ...offered.slice(-1)];
@@ -41,15 +51,32 @@ export function choicesFor({ options, details }: ConfirmationRequest, { argument
 
 const KEYS: ReadonlyMap<string, string> = new Map([
   [OPTION_PROCEED_ONCE, "y"],
-  ["proceed_always", "a"],
-  ["proceed_always_tool", "t"],
-  ["proceed_always_server", "s"],
-  ["proceed_always_and_save", "p"],
+  [OPTION_PROCEED_ALWAYS, "a"],
+  [OPTION_PROCEED_ALWAYS_TOOL, "t"],
+  [OPTION_PROCEED_ALWAYS_SERVER, "s"],
+  [OPTION_PROCEED_ALWAYS_AND_SAVE, "p"],
   ["proceed_for_task", "a"],
   [OPTION_PROCEED_WITHOUT_SANDBOX, "w"],
   [OPTION_MODIFY_WITH_EDITOR, "m"],
   [OPTION_CANCEL, "n"],
 ]);
+
+const ANSWERS: ReadonlyMap<string, string> = new Map([
+  [OPTION_PROCEED_ONCE, "allow once"],
+  [OPTION_PROCEED_ALWAYS, "always allow"],
+  [OPTION_PROCEED_ALWAYS_TOOL, "always allow this tool"],
+  [OPTION_PROCEED_ALWAYS_SERVER, "always allow this server"],
+  [OPTION_PROCEED_ALWAYS_AND_SAVE, "always allow, in later sessions too"],
+  [OPTION_PROCEED_WITHOUT_SANDBOX, "allow without a sandbox"],
+  [OPTION_MODIFY_WITH_EDITOR, "ask again with other content"],
+  [OPTION_MODIFY_ARGUMENTS, "ask again with other arguments"],
+  [OPTION_CANCEL, "decline"],
+]);
+
+/** Returns the line about an answer that was given earlier or elsewhere. An option that is not known is named by its id. */
+export function answerLine(optionId: string): string {
+  return `· answered: ${ANSWERS.get(optionId) ?? visibleName(optionId)}`;
+}
 
 /** Finds the choice that a text names: by its key, or by the id of its option. */
 export function findChoice(choices: readonly Choice[], text: string): Choice | undefined {

@@ -10,7 +10,7 @@ Exit codes:
   0    success
   1    failure
   2    usage error
-  3    input required: the agent asked and nobody could answer, or the answer was no
+  3    input required: a question of the agent was declined, or nobody could answer it
   130  canceled
   141  standard output was closed early`;
 
@@ -31,7 +31,7 @@ export function withAgent(command: Command): Command {
 export function withSession(command: Command): Command {
   return withAgent(command)
     .option("--model <name>", "model to use (default: the server's)")
-    .addOption(approvalModeOption("actions the agent may take without asking, at most those that the operator allows"));
+    .addOption(approvalModeOption("actions the agent may take without asking, within the operator's limit"));
 }
 
 /** Returns the option that names an approval mode. `auto_edit` is accepted for `auto-edit`. */
@@ -57,7 +57,7 @@ export function withApproval(command: Command): Command {
 /** Adds the options by which a server is found and called. */
 export function withConnection(command: Command): Command {
   return command
-    .option("--url <url>", "server URL (default: the server running on this data directory)")
+    .option("--url <url>", "server URL (default: the running server)")
     .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN, or the running server's)")
     .option("--data <dir>", DATA_DIRECTORY)
     .addOption(
@@ -75,5 +75,5 @@ export function positiveNumber(text: string): number {
 /** Returns the option that names images, which may be given several times. */
 export function imageOption(): Option {
   const add = (path: string, before: readonly string[] = []): readonly string[] => [...before, path];
-  return new Option("--image <file>", "send an image with the prompt; may be given several times").argParser(add);
+  return new Option("--image <file>", "send an image with the prompt; repeatable").argParser(add);
 }

@@ -28,7 +28,7 @@ describe("arguments that the user changes at the terminal", () => {
 
   it("are put again, and run when they are approved", async () => {
     const { terminal, ended } = await play("s/theirs/mine/g");
-    await terminal.shows("  [c] Change the arguments\n");
+    await terminal.shows("  [c] Change the arguments, and be asked again\n");
     await terminal.shows("choose > ");
     terminal.press("c\r");
     await terminal.shows("$ eval echo mine >mine.txt");

@@ -16,7 +16,7 @@ const RUN_EDITOR = 'saved=$(stty -g 2>/dev/null); EDITOR "$1"; code=$?; [ -z "$s
  */
 export async function editText(text: string, name: string, { env }: Pick<Io, "env">): Promise<string> {
   const editor = env.VISUAL || env.EDITOR;
-  if (!editor) throw new Error("no editor is set: set EDITOR, for example to vi");
+  if (!editor) throw new Error("no editor is set: start this command with EDITOR=vi, for example");
   const directory = await mkdtemp(join(tmpdir(), "devtool-edit-"));
   const file = join(directory, basename(name) || "file");
   try {

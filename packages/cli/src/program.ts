@@ -93,10 +93,7 @@ function addAcp(program: Command, io: Io, done: Done): void {
       "agents that the editor offers to choose from, on a server with several (default: all)",
     )
     .option("--model <name...>", "models that the editor offers to choose from")
-    .option(
-      "--url <url>",
-      "server or A2A agent (default: the server running on this data directory, or one for this editor)",
-    )
+    .option("--url <url>", "server or A2A agent (default: the running server, or one for this editor)")
     .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN, or the running server's)")
     .option("--data <dir>", DATA_DIRECTORY)
     .addOption(
@@ -124,7 +121,7 @@ function addTasks(program: Command, io: Io, done: Done): void {
     .option("--json", JSON_EVENTS)
     .action(async (task, options) => done(await (await import("./command/watch.ts")).watch(task, options, io)));
   withConnection(program.command("rename").argument("<task>", TASK_ID).argument("<title>", TITLE))
-    .description("Give a task another title")
+    .description("Rename a task")
     .action(async (task, title, options) =>
       done(await (await import("./command/tasks.ts")).rename(task, title, options, io)),
     );
@@ -155,7 +152,11 @@ function addConformance(program: Command, io: Io, done: Done): void {
   program
     .command("conformance [url]")
     .description("Test an A2A 0.3 or 1.0 server, or a client or codec in any language")
-    .addOption(new Option("--program <file>", "test the program of this binding.json").conflicts(notForPrograms))
+    .addOption(
+      new Option("--program <file>", "test a client or codec: the program that this binding.json names").conflicts(
+        notForPrograms,
+      ),
+    )
     .option("--push <host:port>", "also test push notifications, received at this address")
     .option("--token <token>", "bearer token")
     .option("--data <dir>", DATA_DIRECTORY)
@@ -169,7 +170,10 @@ function addConformance(program: Command, io: Io, done: Done): void {
     )
     .option("--prompts <file>", "JSON file with the prompt for each behavior (default: the coding agent's)")
     .option("--only <prefix>", "run only the cases whose id starts with this prefix, such as a2a/")
-    .option("--known-failing <file>", "JSON file of cases that may fail, with reasons; one that passes is an error")
+    .option(
+      "--known-failing <file>",
+      "JSON file of cases that may fail, with reasons; it is an error if one of them passes",
+    )
     .option("--report-html <file>", "write an HTML report")
     .option("--report-junit <file>", "write a JUnit XML report")
     .option("--report-json <file>", "write a JSON report")

@@ -32,7 +32,7 @@ export async function readPrompt(words: string | undefined, { promptFile }: Prom
     const mayHoldText = status.isFIFO() || (status.isFile() && status.size > 0);
     const remedy = "to send both, pipe both into devtool run -";
     if (mayHoldText)
-      writeLine(io.stderr, `devtool: standard input is not read, because there is another prompt; ${remedy}`);
+      writeLine(io.stderr, `devtool: standard input is ignored, because the prompt is given elsewhere; ${remedy}`);
   }
   const prompt = await promptFrom(words, promptFile, io);
   if (prompt.trim() !== "") return prompt;

@@ -24,7 +24,7 @@ function addServe(program: Command, io: Io, done: Done): void {
     .addOption(
       new Option(
         "--agent <[name=]agent>",
-        `agent to serve; repeatable, the first is the default: ${AGENT_PROGRAMS.map(({ name }) => name).join(", ")}; acp:COMMAND for any other program that speaks the Agent Client Protocol; or a module that exports "agent". It runs with your rights (default: "devtool", the coding agent)`,
+        `agent to serve; repeatable, and clients get the first by default. One of ${AGENT_PROGRAMS.map(({ name }) => name).join(", ")} or devtool, the coding agent; acp:COMMAND for another program that speaks the Agent Client Protocol; or a module that exports "agent". It runs with your rights (default: devtool)`,
       )
         .argParser((value: string, others: readonly string[] = []) => [...others, value])
         .conflicts("profile"),
@@ -56,7 +56,7 @@ function addListenOptions(command: Command): void {
     .option("--require-extension", "reject clients that do not support the development-tool extension")
     .option("--push-target <host:port...>", "allow webhooks at this address although it is not public or not HTTPS")
     .optionsGroup("Access:")
-    .option("--no-console", "serve no console, the page for web browsers at /console")
+    .option("--no-console", "do not serve the console, a web page at /console")
     .option("--token-file <file>", "read the bearer token from a file of mode 0600 (default: generated)")
     .option("--rotate-token", "generate a new token; the previous one stops working")
     .option("--allow-host <host...>", "more accepted values of the Host header: name:port, or name for any port")
@@ -67,13 +67,13 @@ function addConsole(program: Command, io: Io, done: Done): void {
   program
     .command("console")
     .description("Open the console in a web browser: all sessions of the server, and the questions that wait for you")
-    .option("--url <url>", "server URL (default: the server running on this data directory)")
+    .option("--url <url>", "server URL (default: the running server)")
     .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN, or the running server's)")
     .option("--data <dir>", DATA_DIRECTORY)
-    .option("--label <text>", "name of this browser in the list of browsers")
+    .option("--label <text>", "name of this browser in --list")
     .option("--no-open", "print the address only")
     .option("--list", "list the browsers with access")
-    .addOption(new Option("--revoke <id>", "end the session of a browser").conflicts(["list"]))
+    .addOption(new Option("--revoke <id>", "revoke the access of a browser, by its id in --list").conflicts(["list"]))
     .action(async (options) => done(await (await import("./command/console.ts")).openConsole(options, io)));
 }
 
@@ -120,7 +120,7 @@ function withStore(command: Command): Command {
 function addAudit(program: Command, io: Io, done: Done): void {
   const audit = program.command("audit").description("Verify or export the audit log of tool calls");
   withConnection(audit.command("verify"))
-    .description("Check that no record was changed, moved or removed")
+    .description("Verify that no record was changed, moved or removed")
     .option("--head <hash>", "hash printed by an earlier check, which must still be in the log")
     .option("--log <file>", JOB_LOG)
     .action(async (options) => done(await (await import("./command/audit.ts")).verify(options, io)));

@@ -58,7 +58,7 @@ describe("a command that finds a server by its data directory", () => {
       const { code, erred } = await devtool(["run", "--approve", "all", "--workspace", workspace, "write it.txt x"]);
       expect(code).toBe(0);
       expect(erred).toContain(`the running server does not allow ${workspace}, only ${join(base, "served")}`);
-      expect(erred).toContain('(add directories with "devtool serve --root"): starting another for this job');
+      expect(erred).toContain('(add directories with "devtool serve --root"): starting another server for this job');
       expect(await readdir(workspace)).toEqual(["it.txt"]);
     }
     expect(await tasksOfServer()).toHaveLength(before);

@@ -46,7 +46,7 @@ export async function serverForJob(options: JobOptions, io: Io): Promise<JobServ
   const address = await findServer(options, io, new AbortController().signal).catch((reason: unknown) => {
     // A server that cannot prove its identity is not used, except that only it may have the task.
     if (!(reason instanceof UnprovenServerError) || options.task !== undefined) throw reason;
-    notify(`${reason.message}; starting one for this job`);
+    notify(`${reason.message}; starting another server for this job`);
     return undefined;
   });
   const workspace = resolve(options.workspace ?? ".");
@@ -56,7 +56,7 @@ export async function serverForJob(options: JobOptions, io: Io): Promise<JobServ
   if (!isNamed && !(await isInsideAny(workspace, roots))) {
     const known = roots.join(", ");
     notify(
-      `the running server does not allow ${workspace}, only ${known} (add directories with "devtool serve --root"): starting another for this job`,
+      `the running server does not allow ${workspace}, only ${known} (add directories with "devtool serve --root"): starting another server for this job`,
     );
     return startServer(workspace, options, io);
   }

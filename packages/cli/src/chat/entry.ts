@@ -1,6 +1,7 @@
 import type { TaskItem } from "@devtool/client";
 import { isEnded, type Part, Role, type ToolCall } from "@devtool/schema";
 import wrapAnsi from "wrap-ansi";
+import { answerLine } from "../choice.ts";
 import { type LineStyle, type Paint, visible, visibleName } from "../render/style.ts";
 import { toolCallLine } from "../render/tool-call.ts";
 import { partLines } from "../render/transcript.ts";
@@ -46,7 +47,7 @@ export function entryOf({ key, part, role }: TaskItem, style: LineStyle): Entry 
     case "toolCall":
       return callEntry(key, content.value, style);
     case "confirmation":
-      return { key, lines: [paint("dim", `· answered: ${visibleName(content.value.selectedOptionId)}`)] };
+      return { key, lines: [paint("dim", answerLine(content.value.selectedOptionId))] };
     case "summary":
       return { key, lines: [paint("dim", "· the earlier conversation was summarized")] };
     case "citation": {

@@ -3,6 +3,7 @@ import type { DevtoolClient } from "@devtool/client";
 import { stricterMode } from "@devtool/coding-agent/operator";
 import { ApprovalMode } from "@devtool/schema";
 import { APPROVAL_MODES, approvalModeName, approvalModeOf, assertNarrower } from "../approval-mode.ts";
+import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
 import type { Chat } from "./chat.ts";
@@ -52,7 +53,7 @@ export async function runLocal(chat: Chat, { name, argument }: LocalLine, action
       const text = lastWords(tasks.conversation.view.snapshot());
       if (text === "") return chat.printout.tell("there is no answer to copy yet");
       actions.write(copySequence(text));
-      return chat.printout.tell(`copied ${text.length} characters, if the terminal allows it (OSC 52)`);
+      return chat.printout.tell(`copied ${countOf(text.length, "character")}, if the terminal allows it (OSC 52)`);
     }
     case "export":
       return exportTo(chat, argument);

@@ -152,7 +152,7 @@ describe("the scrollback of a task", () => {
     const waiting = working(call("b", ToolCallStatus.EXECUTING, ""), ...items);
     expect(here.live(waiting, style).join("\n")).not.toContain("answered");
     expect(printed(here, working(...items)).join("\n")).not.toMatch(/answered|new/);
-    expect(printed(new Scrollback(), working(...items)).join("\n")).toMatch(/· answered: cancel[\s\S]*new/);
+    expect(printed(new Scrollback(), working(...items)).join("\n")).toMatch(/· answered: decline[\s\S]*new/);
   });
 
   it("prints an artifact once, and the end of each turn", () => {

@@ -19,18 +19,18 @@ describe("devtool audit", () => {
   afterEach(() => rm(root, { recursive: true }));
 
   it("checks an empty log", async () => {
-    expect(await audit("verify")).toEqual({ code: 0, out: "0 records are in order\n", err: "" });
+    expect(await audit("verify")).toEqual({ code: 0, out: "verified 0 records\n", err: "" });
   });
 
-  it("says that the log is in order and what its head is, which a later check knows again", async () => {
+  it("counts the records that it verified, and says what the head of the log is, which a later check knows again", async () => {
     await work();
     const { code, out } = await audit("verify");
-    const [, head = ""] = /^4 records are in order; the last has the hash ([A-Za-z0-9+/]{43}=)\n$/.exec(out) ?? [];
+    const [, head = ""] = /^verified 4 records; the last has the hash ([A-Za-z0-9+/]{43}=)\n$/.exec(out) ?? [];
     expect(code).toBe(0);
     await work();
     expect(await audit("verify", "--head", head)).toMatchObject({
       code: 0,
-      out: expect.stringContaining("8 records are in order"),
+      out: expect.stringContaining("verified 8 records"),
     });
   });
 
@@ -55,12 +55,12 @@ describe("devtool audit", () => {
     change("UPDATE audit SET data = unhex(replace(hex(data), hex('write_file'), hex('read_files'))) WHERE number = 2");
     expect(await audit("verify")).toMatchObject({
       code: 1,
-      err: "devtool: audit log: record 2 was changed (1 records before it are in order)\n",
+      err: "devtool: audit log: record 2 was changed (1 record before it verified)\n",
     });
     change("DELETE FROM audit WHERE number = 2");
     expect(await audit("verify")).toMatchObject({
       code: 1,
-      err: "devtool: audit log: record 2 is missing: the next one is 3 (1 records before it are in order)\n",
+      err: "devtool: audit log: record 2 is missing: the next one is 3 (1 record before it verified)\n",
     });
   });
 

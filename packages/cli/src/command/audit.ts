@@ -4,6 +4,7 @@ import { verifyAudit } from "@devtool/server";
 import { type ConnectionOptions, connect } from "../connection.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { countOf } from "../render/count.ts";
 import { writeJsonLine } from "../render/json-line.ts";
 
 /** Options of `devtool audit`. With `log`, reads a file of `devtool run` instead of a server's log. */
@@ -27,9 +28,9 @@ export async function verify(options: AuditOptions & { readonly head?: string },
     }
   }
   const { count, head, fault } = await verifyAudit(watched());
-  if (fault !== undefined) return failed(`${fault} (${count} records before it are in order)`, io);
+  if (fault !== undefined) return failed(`${fault} (${countOf(count, "record")} before it verified)`, io);
   if (!headSeen) return failed(`no record has the hash "${options.head}": the end of the log was cut off`, io);
-  writeLine(io.stdout, `${count} records are in order${head === "" ? "" : `; the last has the hash ${head}`}`);
+  writeLine(io.stdout, `verified ${countOf(count, "record")}${head === "" ? "" : `; the last has the hash ${head}`}`);
   return ExitCode.OK;
 }
 

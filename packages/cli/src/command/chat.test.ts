@@ -196,7 +196,7 @@ describe("devtool chat", () => {
     terminal.press("write edited.txt first\r");
     await terminal.shows("choose > ");
     terminal.press("e\r");
-    await terminal.shows("no editor is set: set EDITOR, for example to vi");
+    await terminal.shows("no editor is set: start this command with EDITOR=vi, for example");
     await terminal.shows("choose > ");
     terminal.press("y\r");
     await terminal.shows("✓ write_file");

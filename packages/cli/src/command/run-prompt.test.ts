@@ -59,7 +59,7 @@ describe("the prompt of devtool run", () => {
     const words = ["run", "--url", server.url, "--token", server.token, "text Here."];
     expect([await runProgram(words, { ...io, stdin }), out()]).toEqual([0, "Here.\n"]);
     expect(err()).toMatch(
-      /^devtool: standard input is not read, because there is another prompt; to send both, pipe both into devtool run -\ntask \S+\n$/,
+      /^devtool: standard input is ignored, because the prompt is given elsewhere; to send both, pipe both into devtool run -\ntask \S+\n$/,
     );
     await rm(path);
   });

@@ -35,7 +35,7 @@ describe("devtool store copy", () => {
     const into = await copy(join(root, "data"), postgres.url, "--schema", "agents");
     expect(into).toMatchObject({ code: 0, err: "" });
     expect(into.out).toMatch(
-      /^copied 1 tasks with \d+ events, 0 push configs and 1 saved approvals\n1 audit records are in order; the last has the hash \S{44}\n$/,
+      /^copied 1 task with \d+ events, 0 push configs and 1 saved approval\nverified 1 audit record; the last has the hash \S{44}\n$/,
     );
     expect(await copy(postgres.url, join(root, "back"), "--schema", "agents")).toEqual(into);
     expect((await answer(join(root, "back"), asked)).state).toBe(TaskState.COMPLETED);

@@ -7,6 +7,7 @@ import { copyStore, openStore } from "@devtool/server/operator";
 import type { ServerStore } from "@devtool/server/store";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
 import { interruptSignal } from "../session.ts";
 
@@ -37,11 +38,12 @@ export async function copy(from: string, to: string, { schema }: StoreOptions, i
       throw new Error("saved approvals differ in the copy: remove the copy");
   }
   const head = audit.head === "" ? "" : `; the last has the hash ${audit.head}`;
-  writeLine(
-    io.stdout,
-    `copied ${tasks} tasks with ${events} events, ${pushConfigs} push configs and ${file.rule.length} saved approvals`,
-  );
-  writeLine(io.stdout, `${audit.count} audit records are in order${head}`);
+  const [rest, last] = [
+    `${countOf(tasks, "task")} with ${countOf(events, "event")}, ${countOf(pushConfigs, "push config")}`,
+    countOf(file.rule.length, "saved approval"),
+  ];
+  writeLine(io.stdout, `copied ${rest} and ${last}`);
+  writeLine(io.stdout, `verified ${countOf(audit.count, "audit record")}${head}`);
   return ExitCode.OK;
 }
 

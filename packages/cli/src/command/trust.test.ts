@@ -24,7 +24,7 @@ describe("devtool trust", () => {
   });
   afterEach(() => rm(base, { recursive: true }));
 
-  const FILES = `Agents will be instructed and configured by these files of BASE/repository:
+  const FILES = `These files of BASE/repository will instruct and configure agents:
   .devtool/commands/\\u{1b}[2Kfix.md  sha256 HASH
   .devtool/commands/x\\u{a}  GEMINI.md  sha256 0  sha256 HASH
   AGENTS.md  sha256 HASH
@@ -44,7 +44,7 @@ describe("devtool trust", () => {
 
   it("trusts when the operator says yes, lists it, sees a change, and takes it away", async () => {
     const added = await run(trustAdd, repository, "y\n");
-    expect(added.out).toContain(`trusted ${repository} until one of them changes`);
+    expect(added.out).toContain(`trusted ${repository} until one of these files changes`);
     expect(JSON.parse(await readFile(join(data, "trust.json"), "utf8"))).toMatchObject({
       grants: [{ path: repository }],
     });

@@ -5,6 +5,7 @@ import { defaultDataDirectory } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { createQuestioner } from "../prompter.ts";
+import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
 import { interruptSignal } from "../session.ts";
 
@@ -23,8 +24,8 @@ export interface TrustOptions {
 export async function trustAdd(directory: string, options: TrustOptions, io: Io): Promise<number> {
   const store = openTrustStore(options, io);
   const grant = await store.preview(resolve(directory));
-  writeLine(io.stdout, `Agents will be instructed and configured by these files of ${visibleName(grant.path)}:`);
-  if (grant.files.length === 0) writeLine(io.stdout, "  none yet; each that comes must be trusted anew");
+  writeLine(io.stdout, `These files of ${visibleName(grant.path)} will instruct and configure agents:`);
+  if (grant.files.length === 0) writeLine(io.stdout, "  none yet; files that are added later must be trusted again");
   for (const { path, sha256 } of grant.files) {
     const hash = Buffer.from(sha256).toString("hex").slice(0, 16);
     writeLine(io.stdout, `  ${visibleName(path)}  sha256 ${hash}`);
@@ -37,11 +38,11 @@ export async function trustAdd(directory: string, options: TrustOptions, io: Io)
     isAgreed = answer?.text === "y" || answer?.text === "yes";
   }
   if (!isAgreed) {
-    writeLine(io.stderr, "nothing is trusted: look at the files, then answer y or give --yes");
+    writeLine(io.stderr, "not trusted: look at the files, then answer y or pass --yes");
     return ExitCode.CANCELED;
   }
   await store.grant(grant);
-  writeLine(io.stdout, `trusted ${visibleName(grant.path)} until one of them changes`);
+  writeLine(io.stdout, `trusted ${visibleName(grant.path)} until one of these files changes`);
   return ExitCode.OK;
 }
 
@@ -53,8 +54,10 @@ export async function trustList(options: TrustOptions, io: Io): Promise<number> 
   for (const { path, time, files } of grants) {
     const { case: now } = await store.trustOf(path);
     const since = time ? timestampDate(time).toISOString() : "";
-    const count = `${files.length} ${files.length === 1 ? "file" : "files"}`;
-    writeLine(io.stdout, `${now === "trusted" ? "trusted" : "changed"}  ${since}  ${visibleName(path)}  ${count}`);
+    writeLine(
+      io.stdout,
+      `${now === "trusted" ? "trusted" : "changed"}  ${since}  ${visibleName(path)}  ${countOf(files.length, "file")}`,
+    );
   }
   return ExitCode.OK;
 }

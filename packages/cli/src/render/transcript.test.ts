@@ -88,7 +88,7 @@ describe("a transcript", () => {
       event(said("And now?")),
     ];
     expect(render(...events)).toBe("Yes.");
-    expect(renderAs("both", events)).toBe("> Look\\u{1b}[2J\n    here\nYes.\n· answered: cancel\n> And now?\n");
+    expect(renderAs("both", events)).toBe("> Look\\u{1b}[2J\n    here\nYes.\n· answered: decline\n> And now?\n");
   });
 
   it("says why a task failed, and keeps what came from outside from acting", () => {

@@ -7,7 +7,8 @@ import {
   type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
-import { indented, type Paint, visible, visibleName } from "./style.ts";
+import { answerLine } from "../choice.ts";
+import { indented, type Paint, visible } from "./style.ts";
 import { outputLines, resultLines, toolCallLine } from "./tool-call.ts";
 
 /** Whose messages a transcript shows: the agent's alone, for users who have just typed theirs, or both. */
@@ -91,7 +92,7 @@ export class Transcript {
       const { content } = part;
       if (content.case === "text") return [this.#paint("heading", `> ${indented(content.value)}`)];
       if (content.case === "confirmation") {
-        return [this.#paint("dim", `· answered: ${visibleName(content.value.selectedOptionId)}`)];
+        return [this.#paint("dim", answerLine(content.value.selectedOptionId))];
       }
       return partLines([part]).map((line) => `  · attached: ${line}`);
     });

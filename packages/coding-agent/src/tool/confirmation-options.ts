@@ -29,7 +29,7 @@ export function confirmationOptions(
     options.push(option(OPTION_PROCEED_ALWAYS_AND_SAVE, "Always allow, in later sessions too", saves));
   }
   if (details?.case === "fileEditDetails") {
-    options.push(option(OPTION_MODIFY_WITH_EDITOR, "Show it again with my content"));
+    options.push(option(OPTION_MODIFY_WITH_EDITOR, "Edit, and be asked again"));
   }
   return [...options, option(OPTION_CANCEL, "Decline")];
 }
