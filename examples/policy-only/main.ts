@@ -29,7 +29,7 @@ const EXPECTED = {
 for (const [command, expected] of Object.entries(EXPECTED)) {
   const request = callRequest({ case: "command", command });
   const { decision, rule, reason } = await policy.decide(request, AbortSignal.timeout(5_000));
-  console.log(`${decision.padEnd(5)} ${command}  (${[rule, reason].filter(Boolean).join(": ")})`);
+  console.log(`${decision.padEnd(5)} ${command}  (${[rule, reason].filter(Boolean).join(": ") || "no rule matches"})`);
   assert.equal(decision, expected);
 }
 console.log("ok");
