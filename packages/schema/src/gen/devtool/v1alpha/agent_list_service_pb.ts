@@ -288,7 +288,7 @@ export type ListedModel = Message<"devtool.v1alpha.ListedModel"> & {
   displayName: string;
 
   /**
-   * The most tokens that the model accepts as its input. 0 if unknown.
+   * Maximum number of input tokens of the model. 0 if unknown.
    *
    * @generated from field: int64 context_window_tokens = 3;
    */
@@ -316,7 +316,7 @@ export type ListedModelJson = {
   displayName?: string;
 
   /**
-   * The most tokens that the model accepts as its input. 0 if unknown.
+   * Maximum number of input tokens of the model. 0 if unknown.
    *
    * @generated from field: int64 context_window_tokens = 3;
    */
@@ -331,7 +331,7 @@ export const ListedModelSchema: GenMessage<ListedModel, {jsonType: ListedModelJs
   messageDesc(file_devtool_v1alpha_agent_list_service, 5);
 
 /**
- * Lists what a client can start sessions with.
+ * Lists the agents and models that sessions can use.
  *
  * @generated from service devtool.v1alpha.AgentListService
  */

@@ -372,7 +372,7 @@ export const AuditRecordSchema: GenMessage<AuditRecord, {jsonType: AuditRecordJs
   messageDesc(file_devtool_v1alpha_audit, 2);
 
 /**
- * What an audit record is about.
+ * The kind of an audit record.
  *
  * @generated from enum devtool.v1alpha.AuditAction
  */
@@ -477,7 +477,7 @@ export enum AuditAction {
 }
 
 /**
- * What an audit record is about.
+ * The kind of an audit record.
  *
  * @generated from enum devtool.v1alpha.AuditAction
  */

@@ -35,9 +35,9 @@ export type MessageSettings = Message<"devtool.v1alpha.MessageSettings"> & {
 
   /**
    * What the program that sends the message calls itself, for people, such as
-   * `devtool chat on laptop`: at most 64 characters, all of them visible, on one
-   * line. It is recorded with answers to tool calls. Anybody can claim any name,
-   * so show it as the words of others. Empty sends none.
+   * `devtool chat on laptop`: at most 64 characters, all of them visible, on
+   * one line. It is recorded with answers to tool calls. Anybody can claim any
+   * name, so show it as text that others wrote. Empty sends none.
    *
    * @generated from field: string client_label = 2;
    */
@@ -76,9 +76,9 @@ export type MessageSettingsJson = {
 
   /**
    * What the program that sends the message calls itself, for people, such as
-   * `devtool chat on laptop`: at most 64 characters, all of them visible, on one
-   * line. It is recorded with answers to tool calls. Anybody can claim any name,
-   * so show it as the words of others. Empty sends none.
+   * `devtool chat on laptop`: at most 64 characters, all of them visible, on
+   * one line. It is recorded with answers to tool calls. Anybody can claim any
+   * name, so show it as text that others wrote. Empty sends none.
    *
    * @generated from field: string client_label = 2;
    */

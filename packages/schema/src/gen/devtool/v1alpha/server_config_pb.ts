@@ -406,8 +406,8 @@ export const ServerConfigSchema: GenMessage<ServerConfig, {jsonType: ServerConfi
  */
 export type ConsoleConfig = Message<"devtool.v1alpha.ConsoleConfig"> & {
   /**
-   * Whether to serve the console, and to let browsers in by one-time codes.
-   * Default: true.
+   * Whether to serve the console, and to give browsers access by one-time
+   * codes. Default: true.
    *
    * @generated from field: optional bool enabled = 1;
    */
@@ -421,8 +421,8 @@ export type ConsoleConfig = Message<"devtool.v1alpha.ConsoleConfig"> & {
  */
 export type ConsoleConfigJson = {
   /**
-   * Whether to serve the console, and to let browsers in by one-time codes.
-   * Default: true.
+   * Whether to serve the console, and to give browsers access by one-time
+   * codes. Default: true.
    *
    * @generated from field: optional bool enabled = 1;
    */
@@ -462,8 +462,8 @@ export type StoreConfig = Message<"devtool.v1alpha.StoreConfig"> & {
 
   /**
    * How long this server may be silent before the other servers take over its
-   * tasks. One that is late ends its own agents. From 1 second to 1 hour;
-   * default 3 seconds.
+   * tasks. A server that is silent for longer stops its own agents. From 1
+   * second to 1 hour; default 3 seconds.
    *
    * @generated from field: google.protobuf.Duration lease = 3;
    */
@@ -496,8 +496,8 @@ export type StoreConfigJson = {
 
   /**
    * How long this server may be silent before the other servers take over its
-   * tasks. One that is late ends its own agents. From 1 second to 1 hour;
-   * default 3 seconds.
+   * tasks. A server that is silent for longer stops its own agents. From 1
+   * second to 1 hour; default 3 seconds.
    *
    * @generated from field: google.protobuf.Duration lease = 3;
    */
@@ -527,9 +527,10 @@ export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
 
   /**
    * Path of the module that exports the agent as `agent`, relative to the
-   * config file. `devtool` is the coding agent. `codex`, `gemini`, `codex-acp`,
-   * `opencode`, `qwen`, `vibe` and `claude` are these programs, and
-   * `acp:COMMAND` is any program that speaks the Agent Client Protocol.
+   * config file. `devtool` is the coding agent. `codex`, `gemini`,
+   * `codex-acp`, `opencode`, `qwen`, `vibe` and `claude` start the programs of
+   * these names, and `acp:COMMAND` starts any program that speaks the Agent
+   * Client Protocol.
    *
    * Modules and programs run with the privileges of the server.
    *
@@ -554,9 +555,10 @@ export type AgentConfigJson = {
 
   /**
    * Path of the module that exports the agent as `agent`, relative to the
-   * config file. `devtool` is the coding agent. `codex`, `gemini`, `codex-acp`,
-   * `opencode`, `qwen`, `vibe` and `claude` are these programs, and
-   * `acp:COMMAND` is any program that speaks the Agent Client Protocol.
+   * config file. `devtool` is the coding agent. `codex`, `gemini`,
+   * `codex-acp`, `opencode`, `qwen`, `vibe` and `claude` start the programs of
+   * these names, and `acp:COMMAND` starts any program that speaks the Agent
+   * Client Protocol.
    *
    * Modules and programs run with the privileges of the server.
    *

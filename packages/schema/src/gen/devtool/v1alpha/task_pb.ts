@@ -197,8 +197,8 @@ export type Task = Message$1<"devtool.v1alpha.Task"> & {
    *
    * It is the first line of the first message, or the slash command, without
    * invisible, control and bidirectional characters, until RenameTask sets
-   * another. Empty if the first message has no text. Show it as the words of
-   * others.
+   * another. Empty if the first message has no text. Show it as text that
+   * others wrote.
    *
    * @generated from field: string title = 21;
    */
@@ -371,8 +371,8 @@ export type TaskJson = {
    *
    * It is the first line of the first message, or the slash command, without
    * invisible, control and bidirectional characters, until RenameTask sets
-   * another. Empty if the first message has no text. Show it as the words of
-   * others.
+   * another. Empty if the first message has no text. Show it as text that
+   * others wrote.
    *
    * @generated from field: string title = 21;
    */
@@ -1613,16 +1613,17 @@ export type Usage = Message$1<"devtool.v1alpha.Usage"> & {
   thoughtTokens: bigint;
 
   /**
-   * Tokens that the context of the model has after its last step, and that the
-   * next step sends again. Not a sum. 0 if unknown.
+   * Number of tokens in the context of the model after its last step, which
+   * the next step sends again. Not a sum over steps. 0 if unknown.
    *
    * @generated from field: int64 context_tokens = 5;
    */
   contextTokens: bigint;
 
   /**
-   * The most tokens that the agent puts into the context of the model. It
-   * summarizes a conversation before it has that many. 0 if unknown.
+   * Maximum number of tokens that the agent puts into the context of the
+   * model. It summarizes the conversation before it reaches this number. 0 if
+   * unknown.
    *
    * @generated from field: int64 context_window_tokens = 6;
    */
@@ -1664,16 +1665,17 @@ export type UsageJson = {
   thoughtTokens?: string;
 
   /**
-   * Tokens that the context of the model has after its last step, and that the
-   * next step sends again. Not a sum. 0 if unknown.
+   * Number of tokens in the context of the model after its last step, which
+   * the next step sends again. Not a sum over steps. 0 if unknown.
    *
    * @generated from field: int64 context_tokens = 5;
    */
   contextTokens?: string;
 
   /**
-   * The most tokens that the agent puts into the context of the model. It
-   * summarizes a conversation before it has that many. 0 if unknown.
+   * Maximum number of tokens that the agent puts into the context of the
+   * model. It summarizes the conversation before it reaches this number. 0 if
+   * unknown.
    *
    * @generated from field: int64 context_window_tokens = 6;
    */

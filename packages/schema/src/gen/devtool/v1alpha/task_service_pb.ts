@@ -528,8 +528,8 @@ export type ListTasksRequest = Message<"devtool.v1alpha.ListTasksRequest"> & {
   workspacePath: string;
 
   /**
-   * Only tasks whose title contains this text, in upper or lower case. Empty:
-   * with any title.
+   * Only tasks whose title contains this text, regardless of case. Empty: with
+   * any title.
    *
    * @generated from field: string title_contains = 7;
    */
@@ -594,8 +594,8 @@ export type ListTasksRequestJson = {
   workspacePath?: string;
 
   /**
-   * Only tasks whose title contains this text, in upper or lower case. Empty:
-   * with any title.
+   * Only tasks whose title contains this text, regardless of case. Empty: with
+   * any title.
    *
    * @generated from field: string title_contains = 7;
    */
@@ -1121,9 +1121,9 @@ export const SubscribeTaskResponseSchema: GenMessage<SubscribeTaskResponse, {jso
  */
 export type WatchTasksRequest = Message<"devtool.v1alpha.WatchTasksRequest"> & {
   /**
-   * Maximum number of tasks to send at the start, from 1 to 100, most recently
-   * updated first. 0 means 50. Other values fail with INVALID_ARGUMENT. ListTasks
-   * has the others.
+   * Maximum number of tasks in the snapshot, from 1 to 100, most recently
+   * updated first. 0 means 50. Other values fail with INVALID_ARGUMENT.
+   * ListTasks returns the other tasks.
    *
    * @generated from field: int32 snapshot_size = 1;
    */
@@ -1166,9 +1166,9 @@ export type WatchTasksRequest = Message<"devtool.v1alpha.WatchTasksRequest"> & {
  */
 export type WatchTasksRequestJson = {
   /**
-   * Maximum number of tasks to send at the start, from 1 to 100, most recently
-   * updated first. 0 means 50. Other values fail with INVALID_ARGUMENT. ListTasks
-   * has the others.
+   * Maximum number of tasks in the snapshot, from 1 to 100, most recently
+   * updated first. 0 means 50. Other values fail with INVALID_ARGUMENT.
+   * ListTasks returns the other tasks.
    *
    * @generated from field: int32 snapshot_size = 1;
    */
@@ -1212,34 +1212,34 @@ export const WatchTasksRequestSchema: GenMessage<WatchTasksRequest, {jsonType: W
   messageDesc(file_devtool_v1alpha_task_service, 18);
 
 /**
- * A task of the caller, or the end of the tasks at the start.
+ * A task of the caller, or the end of the snapshot.
  *
  * @generated from message devtool.v1alpha.WatchTasksResponse
  */
 export type WatchTasksResponse = Message<"devtool.v1alpha.WatchTasksResponse"> & {
   /**
    * The task with its last event. Unset in the response that marks the end of
-   * the tasks at the start.
+   * the snapshot.
    *
    * @generated from field: devtool.v1alpha.TaskSummary task = 1;
    */
   task?: TaskSummary | undefined;
 
   /**
-   * Whether the tasks at the start were sent, so that each further task is one
-   * that has changed. False before.
+   * Whether the snapshot is complete, so that each further task is one that
+   * has changed. False until then.
    *
    * @generated from field: bool snapshot_complete = 2;
    */
   snapshotComplete: boolean;
 
   /**
-   * Whether the task does not match the filters of the request any more. It is
-   * sent once like this.
+   * Whether the task no longer matches the filters of the request. Such a task
+   * is sent once.
    *
-   * The client may have further tasks from ListTasks if those at the start were
-   * as many as `snapshot_size` allows. Then any task that changes and does not
-   * match is sent once like this, also one that never matched.
+   * If the snapshot was full, the client may know further tasks from
+   * ListTasks. The server then sends any task that changes and does not match
+   * once with this field, even if the task never matched.
    *
    * @generated from field: bool excluded = 3;
    */
@@ -1247,34 +1247,34 @@ export type WatchTasksResponse = Message<"devtool.v1alpha.WatchTasksResponse"> &
 };
 
 /**
- * A task of the caller, or the end of the tasks at the start.
+ * A task of the caller, or the end of the snapshot.
  *
  * @generated from message devtool.v1alpha.WatchTasksResponse
  */
 export type WatchTasksResponseJson = {
   /**
    * The task with its last event. Unset in the response that marks the end of
-   * the tasks at the start.
+   * the snapshot.
    *
    * @generated from field: devtool.v1alpha.TaskSummary task = 1;
    */
   task?: TaskSummaryJson;
 
   /**
-   * Whether the tasks at the start were sent, so that each further task is one
-   * that has changed. False before.
+   * Whether the snapshot is complete, so that each further task is one that
+   * has changed. False until then.
    *
    * @generated from field: bool snapshot_complete = 2;
    */
   snapshotComplete?: boolean;
 
   /**
-   * Whether the task does not match the filters of the request any more. It is
-   * sent once like this.
+   * Whether the task no longer matches the filters of the request. Such a task
+   * is sent once.
    *
-   * The client may have further tasks from ListTasks if those at the start were
-   * as many as `snapshot_size` allows. Then any task that changes and does not
-   * match is sent once like this, also one that never matched.
+   * If the snapshot was full, the client may know further tasks from
+   * ListTasks. The server then sends any task that changes and does not match
+   * once with this field, even if the task never matched.
    *
    * @generated from field: bool excluded = 3;
    */
@@ -1414,13 +1414,14 @@ export const TaskService: GenService<{
     output: typeof SubscribeTaskResponseSchema;
   },
   /**
-   * Streams the last event of each of the caller's tasks: first of those that
-   * changed last, then of each task that is created or changes.
+   * Streams the last event of each of the caller's tasks: first a snapshot of
+   * the most recently updated tasks, then each task that is created or
+   * changes.
    *
    * A client that reads slowly receives the newest event of each task, and not
    * those in between; a task that changes often is sent about ten times a
    * second. The stream does not end by itself. A client that reconnects
-   * receives the tasks anew.
+   * receives a new snapshot.
    *
    * @generated from rpc devtool.v1alpha.TaskService.WatchTasks
    */

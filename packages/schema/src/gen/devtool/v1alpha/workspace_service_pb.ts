@@ -205,7 +205,7 @@ export const GetWorkspaceSettingsResponseSchema: GenMessage<GetWorkspaceSettings
   messageDesc(file_devtool_v1alpha_workspace_service, 3);
 
 /**
- * A policy rule as people read it.
+ * A policy rule, described for people.
  *
  * @generated from message devtool.v1alpha.ListedRule
  */
@@ -233,7 +233,7 @@ export type ListedRule = Message<"devtool.v1alpha.ListedRule"> & {
 };
 
 /**
- * A policy rule as people read it.
+ * A policy rule, described for people.
  *
  * @generated from message devtool.v1alpha.ListedRule
  */
@@ -412,8 +412,8 @@ export const WorkspaceTrustStateSchema: GenMessage<WorkspaceTrustState, {jsonTyp
   messageDesc(file_devtool_v1alpha_workspace_service, 6);
 
 /**
- * Describes the workspace of a task: what can be restored in it, and what
- * decides about calls there. For the owner of the task.
+ * Describes the workspace of a task to the owner of the task: its checkpoints,
+ * and the settings that decide about tool calls.
  *
  * @generated from service devtool.v1alpha.WorkspaceService
  */
@@ -433,9 +433,9 @@ export const WorkspaceService: GenService<{
     output: typeof ListCheckpointsResponseSchema;
   },
   /**
-   * Returns what decides about the calls of a task, and whether the
-   * configuration in its workspace is used. Has no secrets: neither
-   * environments nor headers nor addresses of MCP servers.
+   * Returns the settings that decide about the tool calls of a task, and
+   * whether the configuration in its workspace is used. Contains no secrets:
+   * no environments, headers or addresses of MCP servers.
    *
    * Empty if the agent describes nothing. Fails with NOT_FOUND if the task does
    * not exist.

@@ -381,7 +381,7 @@ export type InterruptDetail = Message<"devtool.ag_ui.v1alpha.InterruptDetail"> &
   arguments?: JsonObject | undefined;
 
   /**
-   * The running call that asks by this one. Empty for other calls.
+   * The running call that asks through this one. Empty for other calls.
    *
    * @generated from field: string parent_tool_call_id = 3;
    */
@@ -416,7 +416,7 @@ export type InterruptDetailJson = {
   arguments?: StructJson;
 
   /**
-   * The running call that asks by this one. Empty for other calls.
+   * The running call that asks through this one. Empty for other calls.
    *
    * @generated from field: string parent_tool_call_id = 3;
    */
@@ -608,7 +608,7 @@ export const TokenUsageSchema: GenMessage<TokenUsage, {jsonType: TokenUsageJson}
   messageDesc(file_devtool_ag_ui_v1alpha_event, 6);
 
 /**
- * Begins a message, or goes on with one.
+ * Begins or continues a message.
  *
  * @generated from message devtool.ag_ui.v1alpha.TextMessageStartEvent
  */
@@ -636,7 +636,7 @@ export type TextMessageStartEvent = Message<"devtool.ag_ui.v1alpha.TextMessageSt
 };
 
 /**
- * Begins a message, or goes on with one.
+ * Begins or continues a message.
  *
  * @generated from message devtool.ag_ui.v1alpha.TextMessageStartEvent
  */
@@ -1385,7 +1385,7 @@ export const MessagesSnapshotEventSchema: GenMessage<MessagesSnapshotEvent, {jso
   messageDesc(file_devtool_ag_ui_v1alpha_event, 19);
 
 /**
- * How something stands that is not part of the conversation.
+ * The state of something that is not part of the conversation.
  *
  * @generated from message devtool.ag_ui.v1alpha.ActivitySnapshotEvent
  */
@@ -1413,7 +1413,7 @@ export type ActivitySnapshotEvent = Message<"devtool.ag_ui.v1alpha.ActivitySnaps
   activityType: string;
 
   /**
-   * How it stands.
+   * The state.
    *
    * @generated from field: google.protobuf.Struct content = 4;
    */
@@ -1421,7 +1421,7 @@ export type ActivitySnapshotEvent = Message<"devtool.ag_ui.v1alpha.ActivitySnaps
 };
 
 /**
- * How something stands that is not part of the conversation.
+ * The state of something that is not part of the conversation.
  *
  * @generated from message devtool.ag_ui.v1alpha.ActivitySnapshotEvent
  */
@@ -1449,7 +1449,7 @@ export type ActivitySnapshotEventJson = {
   activityType?: string;
 
   /**
-   * How it stands.
+   * The state.
    *
    * @generated from field: google.protobuf.Struct content = 4;
    */
@@ -1464,7 +1464,7 @@ export const ActivitySnapshotEventSchema: GenMessage<ActivitySnapshotEvent, {jso
   messageDesc(file_devtool_ag_ui_v1alpha_event, 20);
 
 /**
- * How a tool call stands.
+ * The state of a tool call.
  *
  * @generated from message devtool.ag_ui.v1alpha.ToolCallActivity
  */
@@ -1491,8 +1491,8 @@ export type ToolCallActivity = Message<"devtool.ag_ui.v1alpha.ToolCallActivity">
   description: string;
 
   /**
-   * Output so far, while the call runs. It is whole each time, and limited in
-   * size.
+   * Output so far, while the call runs. Each event repeats the whole output,
+   * which is limited in size.
    *
    * @generated from field: string live_content = 4;
    */
@@ -1514,7 +1514,7 @@ export type ToolCallActivity = Message<"devtool.ag_ui.v1alpha.ToolCallActivity">
 };
 
 /**
- * How a tool call stands.
+ * The state of a tool call.
  *
  * @generated from message devtool.ag_ui.v1alpha.ToolCallActivity
  */
@@ -1541,8 +1541,8 @@ export type ToolCallActivityJson = {
   description?: string;
 
   /**
-   * Output so far, while the call runs. It is whole each time, and limited in
-   * size.
+   * Output so far, while the call runs. Each event repeats the whole output,
+   * which is limited in size.
    *
    * @generated from field: string live_content = 4;
    */
@@ -1571,7 +1571,7 @@ export const ToolCallActivitySchema: GenMessage<ToolCallActivity, {jsonType: Too
   messageDesc(file_devtool_ag_ui_v1alpha_event, 21);
 
 /**
- * What AG-UI has no event for.
+ * Information for which AG-UI has no event.
  *
  * @generated from message devtool.ag_ui.v1alpha.CustomEvent
  */
@@ -1599,7 +1599,7 @@ export type CustomEvent = Message<"devtool.ag_ui.v1alpha.CustomEvent"> & {
 };
 
 /**
- * What AG-UI has no event for.
+ * Information for which AG-UI has no event.
  *
  * @generated from message devtool.ag_ui.v1alpha.CustomEvent
  */

@@ -70,8 +70,8 @@ export type RunAgentInput = Message<"devtool.ag_ui.v1alpha.RunAgentInput"> & {
 
   /**
    * The thread as the client knows it, oldest message first. The user's
-   * messages at the end are new if the thread does not have their ids. All
-   * earlier ones are not read: the server has the thread itself.
+   * messages at the end are new if the thread does not have their ids. Earlier
+   * messages are not read: the server has the thread itself.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.Message messages = 6;
    */
@@ -156,8 +156,8 @@ export type RunAgentInputJson = {
 
   /**
    * The thread as the client knows it, oldest message first. The user's
-   * messages at the end are new if the thread does not have their ids. All
-   * earlier ones are not read: the server has the thread itself.
+   * messages at the end are new if the thread does not have their ids. Earlier
+   * messages are not read: the server has the thread itself.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.Message messages = 6;
    */
@@ -394,9 +394,9 @@ export type ApprovalPayload = Message<"devtool.ag_ui.v1alpha.ApprovalPayload"> &
   option: string;
 
   /**
-   * The arguments with which the call shall run in place of its own: all of
-   * them. Nothing runs yet: the call asks again with these arguments, in an
-   * interrupt of the same run. Unset leaves the arguments.
+   * Arguments that replace all arguments of the call. Nothing runs yet: the
+   * call asks again with these arguments, in an interrupt of the same run.
+   * Unset leaves the arguments.
    *
    * @generated from field: google.protobuf.Struct edited_args = 3;
    */
@@ -435,9 +435,9 @@ export type ApprovalPayloadJson = {
   option?: string;
 
   /**
-   * The arguments with which the call shall run in place of its own: all of
-   * them. Nothing runs yet: the call asks again with these arguments, in an
-   * interrupt of the same run. Unset leaves the arguments.
+   * Arguments that replace all arguments of the call. Nothing runs yet: the
+   * call asks again with these arguments, in an interrupt of the same run.
+   * Unset leaves the arguments.
    *
    * @generated from field: google.protobuf.Struct edited_args = 3;
    */

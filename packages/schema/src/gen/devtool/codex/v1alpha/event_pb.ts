@@ -46,8 +46,8 @@ export type Event = Message<"devtool.codex.v1alpha.Event"> & {
    */
   msg: {
     /**
-     * The session of the stream is known. The first event of each stream, but
-     * for errors.
+     * The session of the stream is known. The first event of each stream,
+     * apart from errors.
      *
      * @generated from field: devtool.codex.v1alpha.SessionConfigured session_configured = 3;
      */
@@ -111,8 +111,8 @@ export type Event = Message<"devtool.codex.v1alpha.Event"> & {
     case: "agentReasoning";
   } | {
     /**
-     * A tool call was made. Codex's begin events of commands, patches and MCP
-     * calls are this one.
+     * A tool call was made. Stands for Codex's separate begin events of
+     * commands, patches and MCP calls.
      *
      * @generated from field: devtool.codex.v1alpha.ToolCallBegin tool_call_begin = 11;
      */
@@ -209,8 +209,8 @@ export type EventJson = {
   seq?: string;
 
   /**
-   * The session of the stream is known. The first event of each stream, but
-   * for errors.
+   * The session of the stream is known. The first event of each stream,
+   * apart from errors.
    *
    * @generated from field: devtool.codex.v1alpha.SessionConfigured session_configured = 3;
    */
@@ -266,8 +266,8 @@ export type EventJson = {
   agentReasoning?: AgentReasoningJson;
 
   /**
-   * A tool call was made. Codex's begin events of commands, patches and MCP
-   * calls are this one.
+   * A tool call was made. Stands for Codex's separate begin events of
+   * commands, patches and MCP calls.
    *
    * @generated from field: devtool.codex.v1alpha.ToolCallBegin tool_call_begin = 11;
    */
@@ -1034,7 +1034,7 @@ export type ExecApprovalRequest = Message<"devtool.codex.v1alpha.ExecApprovalReq
 
   /**
    * The options behind `available_decisions`, in the same order: what each one
-   * allows, and why the agent asks if it says so there.
+   * allows, and, from some agents, why the agent asks.
    *
    * @generated from field: repeated devtool.codex.v1alpha.InputOption options = 7;
    */
@@ -1094,7 +1094,7 @@ export type ExecApprovalRequestJson = {
 
   /**
    * The options behind `available_decisions`, in the same order: what each one
-   * allows, and why the agent asks if it says so there.
+   * allows, and, from some agents, why the agent asks.
    *
    * @generated from field: repeated devtool.codex.v1alpha.InputOption options = 7;
    */
@@ -1153,7 +1153,7 @@ export type ApplyPatchApprovalRequest = Message<"devtool.codex.v1alpha.ApplyPatc
 
   /**
    * The options behind `available_decisions`, in the same order: what each one
-   * allows, and why the agent asks if it says so there.
+   * allows, and, from some agents, why the agent asks.
    *
    * @generated from field: repeated devtool.codex.v1alpha.InputOption options = 6;
    */
@@ -1205,7 +1205,7 @@ export type ApplyPatchApprovalRequestJson = {
 
   /**
    * The options behind `available_decisions`, in the same order: what each one
-   * allows, and why the agent asks if it says so there.
+   * allows, and, from some agents, why the agent asks.
    *
    * @generated from field: repeated devtool.codex.v1alpha.InputOption options = 6;
    */
@@ -1398,7 +1398,7 @@ export type TokenCount = Message<"devtool.codex.v1alpha.TokenCount"> & {
   reasoningOutputTokens: bigint;
 
   /**
-   * The most tokens that the context of the model may have. 0 if unknown.
+   * Maximum number of tokens in the context of the model. 0 if unknown.
    *
    * @generated from field: int64 model_context_window = 5;
    */
@@ -1440,7 +1440,7 @@ export type TokenCountJson = {
   reasoningOutputTokens?: string;
 
   /**
-   * The most tokens that the context of the model may have. 0 if unknown.
+   * Maximum number of tokens in the context of the model. 0 if unknown.
    *
    * @generated from field: int64 model_context_window = 5;
    */

@@ -15,7 +15,7 @@ export const file_devtool_codex_v1alpha_submission: GenFile = /*@__PURE__*/
   fileDesc("CiZkZXZ0b29sL2NvZGV4L3YxYWxwaGEvc3VibWlzc2lvbi5wcm90bxIVZGV2dG9vbC5jb2RleC52MWFscGhhIoEECgpTdWJtaXNzaW9uEgoKAmlkGAEgASgJEkQKEWNvbmZpZ3VyZV9zZXNzaW9uGAIgASgLMicuZGV2dG9vbC5jb2RleC52MWFscGhhLkNvbmZpZ3VyZVNlc3Npb25IABI2Cgp1c2VyX2lucHV0GAMgASgLMiAuZGV2dG9vbC5jb2RleC52MWFscGhhLlVzZXJJbnB1dEgAEjUKCWludGVycnVwdBgEIAEoCzIgLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbnRlcnJ1cHRIABI8Cg1leGVjX2FwcHJvdmFsGAUgASgLMiMuZGV2dG9vbC5jb2RleC52MWFscGhhLkV4ZWNBcHByb3ZhbEgAEj4KDnBhdGNoX2FwcHJvdmFsGAYgASgLMiQuZGV2dG9vbC5jb2RleC52MWFscGhhLlBhdGNoQXBwcm92YWxIABJDChF1c2VyX2lucHV0X2Fuc3dlchgHIAEoCzImLmRldnRvb2wuY29kZXgudjFhbHBoYS5Vc2VySW5wdXRBbnN3ZXJIABIzCghzaHV0ZG93bhgIIAEoCzIfLmRldnRvb2wuY29kZXgudjFhbHBoYS5TaHV0ZG93bkgAEjQKCXVzZXJfdHVybhgJIAEoCzIfLmRldnRvb2wuY29kZXgudjFhbHBoYS5Vc2VyVHVybkgAQgQKAm9wImcKEENvbmZpZ3VyZVNlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRILCgNjd2QYAiABKAkSDQoFbW9kZWwYAyABKAkSDQoFYWdlbnQYBCABKAkSFAoMcmVzdW1lX2FmdGVyGAUgASgJIjwKCVVzZXJJbnB1dBIvCgVpdGVtcxgBIAMoCzIgLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbnB1dEl0ZW0iyQEKCFVzZXJUdXJuEi8KBWl0ZW1zGAEgAygLMiAuZGV2dG9vbC5jb2RleC52MWFscGhhLklucHV0SXRlbRILCgNjd2QYAiABKAkSOAoPYXBwcm92YWxfcG9saWN5GAMgASgOMh8uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsUG9saWN5EjYKDnNhbmRib3hfcG9saWN5GAQgASgOMh4uZGV2dG9vbC52MWFscGhhLlNhbmRib3hQb2xpY3kSDQoFbW9kZWwYBSABKAkiVQoJSW5wdXRJdGVtEg4KBHRleHQYASABKAlIABItCgVpbWFnZRgCIAEoCzIcLmRldnRvb2wuY29kZXgudjFhbHBoYS5JbWFnZUgAQgkKB2NvbnRlbnQiKQoFSW1hZ2USEgoKbWVkaWFfdHlwZRgBIAEoCRIMCgRkYXRhGAIgASgMIgsKCUludGVycnVwdCJuCgxFeGVjQXBwcm92YWwSDwoHY2FsbF9pZBgBIAEoCRI3CghkZWNpc2lvbhgCIAEoDjIlLmRldnRvb2wuY29kZXgudjFhbHBoYS5SZXZpZXdEZWNpc2lvbhIUCgxzaG93bl9kaWdlc3QYAyABKAwibwoNUGF0Y2hBcHByb3ZhbBIPCgdjYWxsX2lkGAEgASgJEjcKCGRlY2lzaW9uGAIgASgOMiUuZGV2dG9vbC5jb2RleC52MWFscGhhLlJldmlld0RlY2lzaW9uEhQKDHNob3duX2RpZ2VzdBgDIAEoDCJZCg9Vc2VySW5wdXRBbnN3ZXISDwoHY2FsbF9pZBgBIAEoCRIRCglvcHRpb25faWQYAiABKAkSDAoEdGV4dBgDIAEoCRIUCgxzaG93bl9kaWdlc3QYBCABKAwiCgoIU2h1dGRvd24qsAEKDlJldmlld0RlY2lzaW9uEh8KG1JFVklFV19ERUNJU0lPTl9VTlNQRUNJRklFRBAAEhwKGFJFVklFV19ERUNJU0lPTl9BUFBST1ZFRBABEigKJFJFVklFV19ERUNJU0lPTl9BUFBST1ZFRF9GT1JfU0VTU0lPThACEhoKFlJFVklFV19ERUNJU0lPTl9ERU5JRUQQAxIZChVSRVZJRVdfREVDSVNJT05fQUJPUlQQBGIGcHJvdG8z", [file_devtool_v1alpha_turn_settings]);
 
 /**
- * What a client wants of a session.
+ * A request of a client to its session.
  *
  * @generated from message devtool.codex.v1alpha.Submission
  */
@@ -106,7 +106,7 @@ export type Submission = Message<"devtool.codex.v1alpha.Submission"> & {
 };
 
 /**
- * What a client wants of a session.
+ * A request of a client to its session.
  *
  * @generated from message devtool.codex.v1alpha.Submission
  */
@@ -790,8 +790,8 @@ export const ShutdownSchema: GenMessage<Shutdown, {jsonType: ShutdownJson}> = /*
   messageDesc(file_devtool_codex_v1alpha_submission, 10);
 
 /**
- * The decision of the user about a call. Which of them a question accepts is in
- * the question.
+ * The decision of the user about a call. Each question lists the decisions
+ * that it accepts.
  *
  * @generated from enum devtool.codex.v1alpha.ReviewDecision
  */
@@ -834,8 +834,8 @@ export enum ReviewDecision {
 }
 
 /**
- * The decision of the user about a call. Which of them a question accepts is in
- * the question.
+ * The decision of the user about a call. Each question lists the decisions
+ * that it accepts.
  *
  * @generated from enum devtool.codex.v1alpha.ReviewDecision
  */
