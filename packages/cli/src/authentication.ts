@@ -56,7 +56,7 @@ async function readNamedFile(field: string, path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (reason) {
-    throw new Error(`${field} "${path}" cannot be read: name a file that is there`, { cause: reason });
+    throw new Error(`${field} "${path}" cannot be read: name an existing file`, { cause: reason });
   }
 }
 

@@ -65,7 +65,7 @@ describe("arguments that the user changes at the terminal", () => {
     const { terminal, ended } = await play("");
     await terminal.shows("choose > ");
     terminal.press("c\r");
-    await terminal.shows("the arguments are as they were: nothing was sent");
+    await terminal.shows("the arguments are unchanged: nothing was sent");
     await terminal.shows("choose > ");
     terminal.press("n\r");
     await ended;

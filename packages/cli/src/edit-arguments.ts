@@ -41,7 +41,7 @@ export class ArgumentsEditor {
     if (!isObject(args)) {
       throw new Error("the arguments must be a JSON object, such as {}: choose again to correct them");
     }
-    if (isDeepStrictEqual(args, inputParameters)) throw new Error("the arguments are as they were: nothing was sent");
+    if (isDeepStrictEqual(args, inputParameters)) throw new Error("the arguments are unchanged: nothing was sent");
     return modifiedArgumentsPart(call, args);
   }
 }

@@ -28,5 +28,7 @@ export async function findTaskId(client: DevtoolClient, named: string, signal: A
   });
   if (tasks.some(({ id }) => id === named) || tasks.length === 0) return named;
   if (tasks.length === 1) return tasks[0]?.id ?? named;
-  throw new Error(`several tasks begin with "${named}": write more of ${tasks.map(({ id }) => id).join(", ")}`);
+  throw new Error(
+    `"${named}" is the beginning of several task ids: give more characters of ${tasks.map(({ id }) => id).join(", ")}`,
+  );
 }

@@ -42,7 +42,7 @@ export async function openConsole(options: ConsoleOptions, io: Io): Promise<numb
   } catch (reason) {
     if (ConnectError.from(reason).code !== Code.Unimplemented) throw reason;
     throw new Error(
-      'the server has no console: start it without --no-console, and with "[console] enabled" not false',
+      'the server has no console: start it without --no-console, and without "enabled = false" in [console] of its configuration',
       {
         cause: reason,
       },

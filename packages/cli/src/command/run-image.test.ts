@@ -46,7 +46,12 @@ describe("the images of devtool run", () => {
   );
 
   it.each([
-    ["that are too large together", ["one.png", "two.JPG", "three.webp"], "the images have 2621441 bytes together", 1],
+    [
+      "that are too large together",
+      ["one.png", "two.JPG", "three.webp"],
+      "the images are 2621441 bytes in total: limit is",
+      1,
+    ],
     ["that are missing", ["missing.png"], 'missing.png" cannot be read: ENOENT', 1],
     ["that are no files", ["logo.png"], 'logo.png" is not a regular file', 1],
     ["that are directories", ["folder.png"], 'folder.png" is not a regular file', 1],

@@ -62,7 +62,7 @@ async function readImages(paths: readonly string[]): Promise<Part[]> {
   const parts: Part[] = [];
   for (const path of paths) {
     if (imageType(path) === undefined) {
-      throw new UsageError(`image "${path}" is not a file of a known kind: give a .png, .jpg, .gif or .webp`);
+      throw new UsageError(`image "${path}" has no supported type: give a .png, .jpg, .gif or .webp`);
     }
     const read = await readAttachment(path, basename(path)).catch((reason: unknown) => {
       throw new Error(`image "${path}" cannot be read: ${errorMessage(reason)}`, { cause: reason });
@@ -72,7 +72,7 @@ async function readImages(paths: readonly string[]): Promise<Part[]> {
   }
   const size = parts.reduce((sum, part) => sum + attachedBytes(part), 0);
   if (size > MAX_ATTACHED_BYTES) {
-    throw new Error(`the images have ${size} bytes together, the limit is ${MAX_ATTACHED_BYTES}: leave some out`);
+    throw new Error(`the images are ${size} bytes in total: limit is ${MAX_ATTACHED_BYTES}, so leave some out`);
   }
   return parts;
 }

@@ -32,7 +32,7 @@ describe("devtool trust", () => {
 
   it("says that no directory is trusted where there is none", async () => {
     const { out, err, code } = await run(trustList);
-    expect([out, err, code]).toEqual(["", "no directory is trusted: devtool trust add DIR trusts one\n", 0]);
+    expect([out, err, code]).toEqual(["", "no directory is trusted: trust one with devtool trust add DIR\n", 0]);
   });
 
   it("shows what would be trusted, and trusts nothing without asking", async () => {

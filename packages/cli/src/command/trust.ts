@@ -50,7 +50,7 @@ export async function trustAdd(directory: string, options: TrustOptions, io: Io)
 export async function trustList(options: TrustOptions, io: Io): Promise<number> {
   const store = openTrustStore(options, io);
   const grants = await store.list();
-  if (grants.length === 0) writeLine(io.stderr, "no directory is trusted: devtool trust add DIR trusts one");
+  if (grants.length === 0) writeLine(io.stderr, "no directory is trusted: trust one with devtool trust add DIR");
   for (const { path, time, files } of grants) {
     const { case: now } = await store.trustOf(path);
     const since = time ? timestampDate(time).toISOString() : "";

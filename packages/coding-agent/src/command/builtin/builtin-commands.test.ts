@@ -98,6 +98,7 @@ describe("the built-in commands (CMD-3)", () => {
       `${base}/config/AGENTS.md - 10 bytes, for all workspaces\nconfiguration in "${workspace}" is not read: nobody trusted it: ` +
         `look at it, then run: devtool trust add ${workspace}`,
     );
+    expect(await say("memory refresh", "", services)).toMatch(/^Read 1 memory file with 10 bytes\.\n/);
     await services.trust.grant(await services.trust.preview(workspace));
     expect(await say("memory refresh", "", services)).toBe("Read 2 memory files with 20 bytes.");
     expect(await say("memory show", "", services)).toBe(

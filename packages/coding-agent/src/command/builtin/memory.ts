@@ -38,7 +38,8 @@ export function memoryCommands(
       load,
       ({ files, notices }) => {
         const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-        return [`Read ${files.length} memory files with ${bytes} bytes.`, ...notices].join("\n");
+        const count = files.length === 1 ? "1 memory file" : `${files.length} memory files`;
+        return [`Read ${count} with ${bytes} bytes.`, ...notices].join("\n");
       },
     ),
     addCommand(services),
