@@ -1,13 +1,20 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { request } from "node:http";
 import { connect } from "node:http2";
 import { connect as connectSocket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startServing } from "./crash/server-process.ts";
+
+const MAIN = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
 
 interface Route {
   readonly method: string;
@@ -147,6 +154,28 @@ describe("the front door (S5)", () => {
       const answer = await text(socket);
       expect(answer, lines.join()).toMatch(/^HTTP\/1\.1 40[03]/);
     }
+  });
+
+  it("reads the rest of a request that it refuses, so that the client learns why", async () => {
+    // In another process, since a server in this one sees headers and body at the same moment.
+    const base = await mkdtemp(join(tmpdir(), "devtool-front-door-"));
+    await using cleanup = new AsyncDisposableStack();
+    cleanup.defer(() => rm(base, { recursive: true }));
+    const other = await startServing(["--data", join(base, "data"), "--workspace", join(base, "work")]);
+    cleanup.defer(() => other.kill());
+    // The command's first request sends its body a moment after its headers.
+    const words = ["tasks", "--url", other.info.url, "--token", "wrong"];
+    for (let run = 0; run < 5; run++) {
+      const { stderr } = await promisify(execFile)(process.execPath, [MAIN, ...words]).catch((reason) => reason);
+      expect(stderr).toBe("devtool: the bearer token is missing or wrong: send it in the Authorization header\n");
+    }
+  });
+
+  it("refuses at once, and closes the connection of a client that does not send the rest", async () => {
+    const { host, port } = new URL(server.url);
+    const socket = connectSocket(Number(port), "127.0.0.1");
+    socket.write(`POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 9\r\n\r\n`);
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 401 [\s\S]*"the bearer token is missing/);
   });
 
   it("names the port in use, and the remedy", async () => {

@@ -1,6 +1,9 @@
+import type { Readable, Writable } from "node:stream";
+import { finished } from "node:stream/promises";
 import { create } from "@bufbuild/protobuf";
 import { errorToRest, JsonRpcCode, type JsonRpcError, JsonRpcErrorSchema } from "@devtool/schema/a2a-v03";
 import { Code } from "../../errors.ts";
+import { GOODBYE_MS } from "./connections.ts";
 import type { Refusal } from "./guard.ts";
 import { JSON_RPC_PATHS } from "./json-rpc.ts";
 import { finish, type HttpRequest, type HttpResponse, headerOf, pathOf, RPC_PATH } from "./route.ts";
@@ -38,11 +41,26 @@ export function refuse(request: HttpRequest, response: HttpResponse, refusal: Re
   const form = formOf(request, refusal);
   response.statusCode = form.status ?? refusal.status;
   response.setHeader("content-type", "application/json");
-  // HTTP/2 has no such header.
-  if (request.httpVersionMajor === 1) response.setHeader("connection", "close");
   if (refusal.challenge !== undefined) response.setHeader("www-authenticate", refusal.challenge);
   for (const [name, value] of Object.entries(form.headers ?? {})) response.setHeader(name, value);
-  finish(response, form.body);
+  if (request.httpVersionMajor === 1) void closeAfter(request, response, form.body);
+  else finish(response, form.body);
+}
+
+/**
+ * Sends a response over HTTP/1 and closes the connection once the client has sent the rest of its request, at most `GOODBYE_MS` later
+ * (RFC 9112, section 9.6). A connection that closes before is reset, and the client may not read the response. Never rejects.
+ */
+async function closeAfter(request: HttpRequest, response: HttpResponse, body: string | Uint8Array): Promise<void> {
+  response.setHeader("connection", "close");
+  response.setHeader("content-length", Buffer.byteLength(body));
+  const writable: Writable = response;
+  writable.write(body);
+  const rest: Readable = request;
+  rest.resume();
+  // Rejects when the client disconnects or the time is over, which end the connection too.
+  await finished(rest, { writable: false, signal: AbortSignal.timeout(GOODBYE_MS) }).catch(() => undefined);
+  finish(response, "");
 }
 
 function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
