@@ -80,14 +80,13 @@ function assertBindable({
     "host",
     host || "(empty)",
     "is reachable from other machines",
-    `choose 127.0.0.1, or set ${missing.join(", and ")}`,
+    `choose 127.0.0.1, or set ${new Intl.ListFormat("en").format(missing)}`,
   );
 }
 
-const TLS = "a certificate ([tls] in config.toml), or --tls-ended-by-proxy (tls_ended_by_proxy) where a proxy ends TLS";
-const CREDENTIALS =
-  "a token (--token-file, token_file), an issuer ([authentication.jwt]) or client certificates (tls.client_authorities_file)";
-const PUBLIC_URL = "the URL that clients use (--public-url, public_url)";
+const TLS = "TLS ([tls] in config.toml, or --tls-ended-by-proxy where a proxy terminates TLS)";
+const CREDENTIALS = "credentials (--token-file, [authentication.jwt] or tls.client_authorities_file)";
+const PUBLIC_URL = "the URL that clients use (--public-url)";
 
 /**
  * Requires an origin as browsers send it, because origins are compared as text. `null` is refused: it

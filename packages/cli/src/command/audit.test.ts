@@ -34,6 +34,13 @@ describe("devtool audit", () => {
     });
   });
 
+  it("names the log file that cannot be read", async () => {
+    expect(await runCommand(["audit", "verify", "--log", join(root, "nope.db")])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^devtool: audit log ".*nope\.db" cannot be read: ENOENT/),
+    });
+  });
+
   it("exports every record as a line of JSON", async () => {
     await work();
     const { out } = await audit("export");

@@ -2,6 +2,7 @@ import { access } from "node:fs/promises";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
 import { type ConnectionOptions, connect } from "../connection.ts";
+import { errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { countOf } from "../render/count.ts";
@@ -42,7 +43,9 @@ function failed(problem: string, io: Io): number {
 async function* readAudit(options: AuditOptions, io: Io): AsyncIterable<AuditRecord> {
   if (options.log !== undefined) {
     // Opening a file that is not there would create it.
-    await access(options.log);
+    await access(options.log).catch((cause: unknown) => {
+      throw new Error(`audit log "${options.log}" cannot be read: ${errorMessage(cause)}`, { cause });
+    });
     const { SqliteTaskStore } = await import("@devtool/server/operator");
     await using store = await SqliteTaskStore.open(options.log);
     return yield* store.readAudit(0n);

@@ -13,7 +13,7 @@ export const de: Words = {
   messageHint: "Nachricht oder / für Befehle",
   send: "Senden",
   queueIt: "Einreihen",
-  stop: "Abbrechen",
+  stop: "Stoppen",
   agent: "Agent",
   workspace: "Arbeitsverzeichnis",
   rename: "Umbenennen",

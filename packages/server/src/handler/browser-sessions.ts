@@ -142,7 +142,7 @@ export class BrowserSessions implements Disposable {
       ([, { stored }]) => stored.principal === principal && stored.session?.id === id,
     );
     if (!found) {
-      const remedy = "list the sessions that there are";
+      const remedy = "list the browser sessions";
       throw new DevtoolError(`browser session "${id}" does not exist`, Code.NotFound, { remedy });
     }
     this.#end(...found);
