@@ -124,8 +124,8 @@ function rank({ moduleId }: TestSpecification): number {
 }
 
 /**
- * The long suites that this run of CI plays with few rounds, as a quick run does, for which `DEVTOOL_LONG_SUITES` says that one
- * of so many is played in full. The seed draws others each time.
+ * Draws the long suites that this run plays with few rounds, as a quick run does: all but one in `DEVTOOL_LONG_SUITES` (default: 1,
+ * which plays all in full). The seed draws others each time.
  */
 function drawBrief(): readonly string[] {
   const { env } = process;

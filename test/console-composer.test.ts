@@ -32,7 +32,7 @@ describe.skipIf(CHROMIUM === undefined)("where a message is written (skipped wit
     const { page } = opened;
     await page.goto(`${server.url}/console/#/new/commands`);
     await page.getByLabel("Agent").selectOption("bob");
-    await page.getByLabel("Directory").fill(elsewhere);
+    await page.getByLabel("Workspace").fill(elsewhere);
     await listed(page, `/where Bob in ${elsewhere}`);
     await page.locator(".commands [role=option]").click();
     await page.keyboard.press("Enter");

@@ -138,7 +138,7 @@ describe.skipIf(CHROMIUM === undefined)("what the console shows in Chromium (ski
       await page.getByAltText(name).waitFor();
     };
     await page.getByRole("link", { name: "New session" }).click();
-    await page.getByLabel("Directory").fill("/");
+    await page.getByLabel("Workspace").fill("/");
     await image("one.png");
     await page.getByLabel("Message").fill("look");
     await submit(page);

@@ -7,6 +7,7 @@ import { loadConsole } from "@devtool/console";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientOf, openConsole } from "./console/console-page.ts";
+import { variantsOf } from "./depth.ts";
 import { CHROMIUM, launch } from "./outer/browser.ts";
 
 /** Time in milliseconds between two events of a session that works: less than a distant server takes to answer. */
@@ -32,34 +33,38 @@ describe.skipIf(CHROMIUM === undefined)("a session that works all the time (skip
     await rm(workspace, { recursive: true });
   });
 
-  it.each([
+  const parts = [
     { part: "rules", method: "GetWorkspaceSettings", shows: ".rules li" },
     { part: "checkpoints", method: "ListCheckpoints", shows: ".checkpoint" },
     { part: "timeline", method: "SubscribeTask", shows: ".event" },
     { part: "audit", method: "ReadAudit", shows: ".hint" },
-  ])("shows its $part, though events come faster than the server answers", async ({ part, method, shows }) => {
-    const signal = AbortSignal.timeout(120_000);
-    const client = clientOf(server);
-    const view = createTaskView(client);
-    const sent = view.send("work", signal);
-    await expect.poll(() => view.snapshot().task.id).not.toBe("");
-    const { id: taskId } = view.snapshot().task;
-    await using browser = await launch();
-    await using opened = await openConsole(browser, server);
-    const { page } = opened;
-    await page.goto(`${server.url}/console/#/session/${taskId}`);
-    await page.locator(".prose", { hasText: "step" }).waitFor();
-    await page.route(`**/${method}`, async (route) => {
-      for (let tick = 0; tick < TICKS_MEANWHILE; tick++) await once(clock, "tick", { signal });
-      await route.continue().catch(() => undefined);
-    });
-    await page.goto(`${server.url}/console/#/session/${taskId}/${part}`);
-    await page.locator(shows).first().waitFor();
-    await page.locator('.state[data-state="WORKING"]').first().waitFor();
-    await client.tasks.cancelTask({ taskId }, { signal });
-    await sent;
-    expect(opened.faults()).toEqual([]);
-  });
+  ];
+  it.each(variantsOf("parts of a session", parts, 1))(
+    "shows its $part, though events come faster than the server answers",
+    async ({ part, method, shows }) => {
+      const signal = AbortSignal.timeout(120_000);
+      const client = clientOf(server);
+      const view = createTaskView(client);
+      const sent = view.send("work", signal);
+      await expect.poll(() => view.snapshot().task.id).not.toBe("");
+      const { id: taskId } = view.snapshot().task;
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.goto(`${server.url}/console/#/session/${taskId}`);
+      await page.locator(".prose", { hasText: "step" }).waitFor();
+      await page.route(`**/${method}`, async (route) => {
+        for (let tick = 0; tick < TICKS_MEANWHILE; tick++) await once(clock, "tick", { signal });
+        await route.continue().catch(() => undefined);
+      });
+      await page.goto(`${server.url}/console/#/session/${taskId}/${part}`);
+      await page.locator(shows).first().waitFor();
+      await page.locator('.state[data-state="WORKING"]').first().waitFor();
+      await client.tasks.cancelTask({ taskId }, { signal });
+      await sent;
+      expect(opened.faults()).toEqual([]);
+    },
+  );
 });
 
 /** An agent that says something with each tick until it is canceled. */

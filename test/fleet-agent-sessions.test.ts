@@ -10,6 +10,7 @@ import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } fro
 import { Role, type Task, TaskState } from "@devtool/schema";
 import type { Agent } from "@devtool/server";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { variantsOf } from "./depth.ts";
 import { followed, LIMIT_MS } from "./fleet/agents.ts";
 import { type Replica, startReplicaOf } from "./fleet/replicas.ts";
 
@@ -32,7 +33,9 @@ const AGENTS: readonly (readonly [name: string, agent: (home: string) => Agent])
   ],
 ];
 
-describe.skipIf(bin === undefined).each(AGENTS)(`%s behind servers that share a database${why}`, (_name, agentAt) => {
+const PLAYED = variantsOf("agents that keep conversations", AGENTS, 1);
+
+describe.skipIf(bin === undefined).each(PLAYED)(`%s behind servers that share a database${why}`, (_name, agentAt) => {
   let database: PostgresServer;
   let base: string;
   let one: Replica;

@@ -1,12 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findSubject, runServerSuite, serverCases } from "@devtool/conformance";
+import { findSubject, runServerSuite } from "@devtool/conformance";
 import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
-import type { Case } from "@devtool/schema/conformance";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { knownFailingOf } from "./conformance/known-failing.ts";
 import { WAYS } from "./conformance/peers.ts";
-import { variantsOf } from "./depth.ts";
+import { LEFT_TO_CI, variantsOf } from "./depth.ts";
 import { ServerFleet } from "./fleet/server-fleet.ts";
 import { foreignClients } from "./interop/foreign-clients.ts";
 import { SCENARIOS } from "./interop/scenario.ts";
@@ -19,10 +18,10 @@ const LIMIT_MS = 600_000;
 /** A busy machine stops a server for longer than its own lease, and its tasks would move to another in the middle of a case. */
 const LEASE = "60s";
 
-const ways = variantsOf("bindings of A2A against a fleet", WAYS, 1, 2);
+const ways = variantsOf("bindings of A2A against a fleet", WAYS, 2, 2);
 const sdks = Map.groupBy(foreignClients(), ({ missing }) => (missing === undefined ? "installed" : "missing"));
 const clients = [
-  ...variantsOf("official SDKs against a fleet", sdks.get("installed") ?? [], 1, 4),
+  ...variantsOf("official SDKs against a fleet", sdks.get("installed") ?? [], 4, 4),
   ...(sdks.get("missing") ?? []),
 ];
 const named = clients.map((client) => {
@@ -30,8 +29,8 @@ const named = clients.map((client) => {
   return { ...client, title: `${client.peer} over A2A ${client.protocol}, ${client.binding}${skipped}` };
 });
 
-const title = `three servers behind a balancer, round robin${why}`;
-describe.skipIf(bin === undefined || NGINX === undefined)(title, { concurrent: true }, () => {
+const title = `three servers behind a balancer, round robin${why}${LEFT_TO_CI}`;
+describe.skipIf(LEFT_TO_CI !== "" || bin === undefined || NGINX === undefined)(title, { concurrent: true }, () => {
   let database: PostgresServer;
   let fleet: ServerFleet;
   let hook: string;
@@ -63,17 +62,11 @@ describe.skipIf(bin === undefined || NGINX === undefined)(title, { concurrent: t
       const subject = await findSubject({ url: own.url, token: own.token, ...way }, signal);
       // On a busy machine a frame may take longer than the kit's own limit.
       const timeoutMs = 120_000;
-      const all = serverCases(way.protocolVersion).cases;
-      const cases = variantsOf("conformance cases against a fleet", all, 30);
-      const chosen = new Set(cases.map(({ id }) => id));
-      const chosenOnly = ({ id }: Case): boolean => chosen.has(id);
-      const results = await Array.fromAsync(runServerSuite(subject, signal, { timeoutMs, select: chosenOnly }));
+      const results = await Array.fromAsync(runServerSuite(subject, signal, { timeoutMs }));
       const known = way.protocolVersion === "1.0" ? knownFailingOf("devtool").failures.map(({ id }) => id) : [];
       const failing = results.filter(({ status, id }) => status === "failed" && !known.includes(id));
       expect(failing).toEqual([]);
-      expect(results.filter(({ status }) => status === "passed").length).toBeGreaterThan(
-        (40 * cases.length) / all.length,
-      );
+      expect(results.filter(({ status }) => status === "passed").length).toBeGreaterThan(40);
     },
   );
 

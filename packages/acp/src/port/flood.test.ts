@@ -5,6 +5,7 @@ import { createRouterTransport } from "@connectrpc/connect";
 import { createDevtoolClient } from "@devtool/client";
 import { TaskEventSchema, TaskService, TaskState, ToolCallStatus } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { roundsOf } from "../../../../test/depth.ts";
 import { serveAcp } from "./serve-acp.ts";
 import { stdioStream } from "./stdio-stream.ts";
 
@@ -20,7 +21,7 @@ const KINDS: Readonly<Record<string, (at: number) => Payload>> = {
   }),
 };
 
-const COUNT = 10_000;
+const COUNT = roundsOf("DEVTOOL_FLOOD_EVENTS", { quick: 1_000, ci: 10_000, deep: 10_000 });
 
 describe("a turn with a flood of events", () => {
   it.each(Object.entries(KINDS))("shows each event: %s", async (_kind, payloadOf) => {
