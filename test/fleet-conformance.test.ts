@@ -70,8 +70,9 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined || NGINX === undefined)(t
     },
   );
 
+  // One after the other: they are notified at the same address.
   for (const { title, missing, peer, protocol, binding, known, play } of named)
-    it.skipIf(missing !== undefined)(`serve ${title}`, { timeout: LIMIT_MS }, async () => {
+    it.skipIf(missing !== undefined)(`serve ${title}`, { timeout: LIMIT_MS, concurrent: false }, async () => {
       const file = `${peer} ${protocol} ${binding}.txt`.replace(/[^\w.]+/g, "-");
       const target = { url: fleet.url, token: fleet.token, binding, protocol, file, hook };
       const results = await play(target, SCENARIOS);
