@@ -129,10 +129,10 @@ function rank({ moduleId }: TestSpecification): number {
  */
 function drawBrief(): readonly string[] {
   const { env } = process;
-  const oneIn = Number(env.DEVTOOL_LONG_SUITES ?? 1);
+  const oneIn = wholeNumber("DEVTOOL_LONG_SUITES", env.DEVTOOL_LONG_SUITES ?? "1", 1);
   // Kept for when this file is loaded again.
   env.DEVTOOL_LONG_SEED ??= env.DEVTOOL_SEED ?? String(Date.now() % 1_000_000);
-  const seed = Number(env.DEVTOOL_LONG_SEED);
+  const seed = wholeNumber("DEVTOOL_LONG_SEED", env.DEVTOOL_LONG_SEED, 0);
   const drawn = LONG.filter((path) => !ALWAYS.includes(path) && !FOREIGN.includes(path) && !MEASURED.includes(path));
   const brief = drawn.filter((_path, index) => (index + seed) % oneIn !== 0);
   if (brief.length > 0) {
@@ -140,6 +140,11 @@ function drawBrief(): readonly string[] {
     console.info(`these ${brief.length} suites are played with few rounds in this run (${how}):\n${brief.join("\n")}`);
   }
   return brief;
+}
+
+function wholeNumber(variable: string, text: string, least: number): number {
+  if (/^\d{1,15}$/.test(text) && Number(text) >= least) return Number(text);
+  throw new Error(`${variable} is "${text}": give a whole number from ${least}`);
 }
 
 const BRIEF = drawBrief();

@@ -1,14 +1,13 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
 import { loadConsole } from "@devtool/console";
-import { SlashCommandSchema } from "@devtool/schema";
-import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
+import { createServer, type DevtoolServer } from "@devtool/server";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openConsole } from "./console/console-page.ts";
 import { CHROMIUM, launch } from "./outer/browser.ts";
+import { namedAgent } from "./scenarios/named-agent.ts";
 
 describe.skipIf(CHROMIUM === undefined)("where a message is written (skipped without Chromium)", () => {
   let workspace: string;
@@ -17,7 +16,7 @@ describe.skipIf(CHROMIUM === undefined)("where a message is written (skipped wit
 
   beforeAll(async () => {
     [workspace = "", elsewhere = ""] = await Promise.all([directory(), directory()]);
-    const agents = { ada: agentOf("Ada"), bob: agentOf("Bob") };
+    const agents = { ada: namedAgent("Ada"), bob: namedAgent("Bob") };
     const workspaceRoots = [workspace, elsewhere];
     server = await createServer({ agents, workspace, workspaceRoots, site: await loadConsole() });
   });
@@ -64,25 +63,6 @@ describe.skipIf(CHROMIUM === undefined)("where a message is written (skipped wit
 async function listed(page: Page, command: string): Promise<void> {
   await page.getByLabel("Message").fill("/");
   await expect.poll(() => page.locator(".commands [role=option]").allTextContents()).toEqual([command]);
-}
-
-/** An agent that says its name and where it works, and has a command that does the same. */
-function agentOf(name: string): Agent {
-  return {
-    about: { name, description: `${name} answers.` },
-    open: () => ({
-      commands: {
-        list: ({ workspacePath }) =>
-          Promise.resolve([create(SlashCommandSchema, { name: "where", description: `${name} in ${workspacePath}` })]),
-        check: () => Promise.resolve(undefined),
-      },
-      createExecutor: () => ({
-        async *execute({ task }) {
-          yield { case: "text", value: `${name} answers in ${task.settings?.workspacePath}\n` };
-        },
-      }),
-    }),
-  };
 }
 
 async function directory(): Promise<string> {

@@ -7,7 +7,7 @@ const DEPTHS: readonly string[] = ["quick", "ci", "deep"] satisfies Depth[];
 export const DEPTH: Depth = readDepth(process.env.DEVTOOL_DEPTH ?? "quick");
 
 /** Appended to the name of a test that a quick run leaves out: why it is skipped. Empty in other runs. */
-export const LEFT_TO_CI: string = DEPTH === "quick" ? " (skipped: .ci/run plays it, some of the times)" : "";
+export const LEFT_TO_CI: string = DEPTH === "quick" ? " (skipped: .ci/run plays it, each time or by its seed)" : "";
 
 /** Appended to the name of a test that only the deep tier plays: why it is skipped. Empty in that tier. */
 export const LEFT_TO_DEEP: string = DEPTH === "deep" ? "" : " (skipped: pnpm test:deep plays it)";

@@ -134,6 +134,16 @@ describe("a call over A2A 1.0", () => {
     ]);
   });
 
+  it("lists slash commands by the agent, and puts no secret of the session into the URL", async () => {
+    await using agent = await startRecordedAgent(json({ commands: [] }));
+    const http = { case: "http" as const, value: { url: "http://mcp", headers: { authorization: "hush-4711" } } };
+    const sessionSettings = { agent: "bob", mcpServers: [{ name: "mcp", transport: http }] };
+    await connect(agent, "HTTP+JSON").commands.getAllSlashCommands({ sessionSettings });
+    const [{ url } = { url: "" }] = agent.requests;
+    expect(decodeURIComponent(url ?? "")).toContain('"agent":"bob"');
+    expect(url).not.toContain("hush");
+  });
+
   it("has no slash commands over gRPC, and refuses unknown versions and bindings", async () => {
     await using agent = await startRecordedAgent(json({}));
     const grpc = () => createRouterTransport(() => undefined);

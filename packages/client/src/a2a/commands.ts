@@ -7,6 +7,7 @@ import {
   encodeRfcJson,
   GetAllSlashCommandsResponseSchema,
   type RunSlashCommandRequest,
+  SessionSettingsSchema,
   type SlashCommandService,
 } from "@devtool/schema";
 import { settingsMetadata } from "@devtool/schema/a2a-v03";
@@ -19,8 +20,15 @@ import type { RpcEndpoint } from "./rpc-endpoint.ts";
  */
 export function createA2aCommandService(endpoint: Pick<RpcEndpoint, "call">): ServiceImpl<typeof SlashCommandService> {
   return {
-    async getAllSlashCommands(scope, { signal }) {
-      const json = await endpoint.call("commands/get", scopeParams(scope), signal);
+    async getAllSlashCommands({ contextId, settings, sessionSettings }, { signal }) {
+      // Over HTTP+JSON this is the query of a URL, which logs keep: of the session it has the agent, and no secret of an MCP server.
+      const agent = sessionSettings?.agent ?? "";
+      const chosen = agent === "" ? undefined : create(SessionSettingsSchema, { agent });
+      const json = await endpoint.call(
+        "commands/get",
+        scopeParams({ contextId, settings, sessionSettings: chosen }),
+        signal,
+      );
       return decodeRfcJson(GetAllSlashCommandsResponseSchema, json);
     },
     async runSlashCommand({ command = create(ExecuteSlashCommandRequestSchema), ...scope }, { signal }) {
@@ -31,13 +39,14 @@ export function createA2aCommandService(endpoint: Pick<RpcEndpoint, "call">): Se
   };
 }
 
-type Scope = Pick<RunSlashCommandRequest, "contextId" | "settings" | "sessionSettings">;
+/** The conversation of a command, and the settings of a new one. */
+type Scope = Partial<Pick<RunSlashCommandRequest, "contextId" | "settings" | "sessionSettings">>;
 
 /**
  * Encodes the conversation and settings that a command applies to, as a message has them: beside
  * the RFC's own fields.
  */
-function scopeParams({ contextId, settings, sessionSettings }: Scope): JsonObject {
+function scopeParams({ contextId = "", settings, sessionSettings }: Scope): JsonObject {
   const metadata = settingsMetadata({ settings, sessionSettings });
   return defined({
     contextId: contextId === "" ? undefined : contextId,
