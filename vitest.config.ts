@@ -1,3 +1,4 @@
+import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
@@ -82,7 +83,7 @@ const LONG = [
   "packages/sandbox/src/leftovers.test.ts",
 ];
 
-/** Those among them whose rounds every run of CI plays: kills, bodies that nobody expects, and the faults that the kit must notice. */
+/** Those whose rounds every run of CI plays: kills, bodies that nobody expects, and the faults that the kit must notice. */
 const ALWAYS = ["crash", "hostile", "hostile-frames", "conformance-self"].map((name) => `test/${name}.test.ts`);
 
 /** What measures its own process, which is its alone. */
@@ -103,9 +104,10 @@ const FOREIGN = [
   "publish",
 ].map((name) => `test/${name}.test.ts`);
 
-/** The tests of packages, beside the others in one project: its workers load the modules that both need once. */
-const PACKAGES = ["packages/*/src/**/*.test.ts", "packages/*/test/**/*.test.ts"];
+/** All tests. Those of packages are beside the others in one project: its workers load the modules that both need once. */
+const TESTS = ["packages/*/src/**/*.test.ts", "packages/*/test/**/*.test.ts", "test/**/*.test.ts"];
 
+const ROOT = fileURLToPath(new URL(".", import.meta.url));
 const COMPILED = fileURLToPath(new URL("node_modules/.cache/compiled", import.meta.url));
 
 class LongestFirst implements TestSequencer {
@@ -123,23 +125,34 @@ function rank({ moduleId }: TestSpecification): number {
   return index < 0 ? LONG.length : index;
 }
 
+/** The suites that are played with few rounds, and the seed that drew them. */
+interface Brief {
+  readonly suites: readonly string[];
+  readonly seed: number;
+}
+
 /**
- * Draws the long suites that this run plays with few rounds, as a quick run does: all but one in `DEVTOOL_LONG_SUITES` (default: 1,
+ * Draws the suites that this run plays with few rounds, as a quick run does: all but one in `DEVTOOL_FULL_SUITES` (default: 1,
  * which plays all in full). The seed draws others each time.
  */
-function drawBrief(): readonly string[] {
+function drawBrief(): Brief {
   const { env } = process;
-  const oneIn = wholeNumber("DEVTOOL_LONG_SUITES", env.DEVTOOL_LONG_SUITES ?? "1", 1);
+  const oneIn = wholeNumber("DEVTOOL_FULL_SUITES", env.DEVTOOL_FULL_SUITES ?? "1", 1);
   // Kept for when this file is loaded again.
-  env.DEVTOOL_LONG_SEED ??= env.DEVTOOL_SEED ?? String(Date.now() % 1_000_000);
-  const seed = wholeNumber("DEVTOOL_LONG_SEED", env.DEVTOOL_LONG_SEED, 0);
-  const drawn = LONG.filter((path) => !ALWAYS.includes(path) && !FOREIGN.includes(path) && !MEASURED.includes(path));
-  const brief = drawn.filter((_path, index) => (index + seed) % oneIn !== 0);
-  if (brief.length > 0) {
-    const how = `DEVTOOL_LONG_SEED=${seed} draws the same ones, pnpm test:deep plays all`;
-    console.info(`these ${brief.length} suites are played with few rounds in this run (${how}):\n${brief.join("\n")}`);
+  env.DEVTOOL_FULL_SEED ??= env.DEVTOOL_SEED ?? String(Date.now() % 1_000_000);
+  const seed = wholeNumber("DEVTOOL_FULL_SEED", env.DEVTOOL_FULL_SEED, 0);
+  // The long ones first, so that each draw has its share of them.
+  const all = new Set([...LONG, ...globSync(TESTS, { cwd: ROOT }).toSorted()]);
+  const drawn = [...all].filter((path) => ![...ALWAYS, ...FOREIGN, ...MEASURED].includes(path));
+  const suites = drawn.filter((_path, index) => (index + seed) % oneIn !== 0);
+  if (suites.length > 0) {
+    const full = LONG.filter((path) => drawn.includes(path) && !suites.includes(path));
+    console.info(
+      `one in ${oneIn} suites is played in full, the others with few rounds; of the long ones these are:\n${full.join("\n")}\n` +
+        `DEVTOOL_FULL_SEED=${seed} draws the same ones, pnpm test:deep plays all`,
+    );
   }
-  return brief;
+  return { suites, seed };
 }
 
 function wholeNumber(variable: string, text: string, least: number): number {
@@ -150,7 +163,12 @@ function wholeNumber(variable: string, text: string, least: number): number {
 const BRIEF = drawBrief();
 const briefProject = {
   extends: true as const,
-  test: { name: "brief", include: [...BRIEF], isolate: false, env: { DEVTOOL_DEPTH: "quick" } },
+  test: {
+    name: "brief",
+    include: [...BRIEF.suites],
+    isolate: false,
+    env: { DEVTOOL_DEPTH: "quick", DEVTOOL_SEED: process.env.DEVTOOL_SEED ?? String(BRIEF.seed) },
+  },
 };
 
 export default defineConfig({
@@ -164,12 +182,12 @@ export default defineConfig({
         extends: true,
         test: {
           name: "whole",
-          include: [...PACKAGES, "test/**/*.test.ts"],
-          exclude: [...MEASURED, ...FOREIGN, ...BRIEF],
+          include: TESTS,
+          exclude: [...MEASURED, ...FOREIGN, ...BRIEF.suites],
           isolate: false,
         },
       },
-      ...(BRIEF.length === 0 ? [] : [briefProject]),
+      ...(BRIEF.suites.length === 0 ? [] : [briefProject]),
       { extends: true, test: { name: "foreign", include: FOREIGN, isolate: false } },
     ],
     ...(report !== undefined && { reporters: ["default", "json"], outputFile: { json: report } }),

@@ -1,3 +1,5 @@
+import { inspect } from "node:util";
+
 /** The scenarios that are played between a client and a server: the columns of the matrix. */
 export const SCENARIOS = [
   "card",
@@ -69,7 +71,7 @@ async function resultOf(scenario: ScenarioName, run: Scenario): Promise<Scenario
     await within(run(), 15_000);
     return { scenario, ok: true };
   } catch (reason) {
-    return { scenario, ok: false, reason: String(reason).slice(0, 400) };
+    return { scenario, ok: false, reason: inspect(reason).slice(0, 2_000) };
   }
 }
 

@@ -100,7 +100,8 @@ async def main():
     )
     app = A2AStarletteApplication(agent_card=card, http_handler=handler).build()
     app.mount('/rest', A2ARESTFastAPIApplication(agent_card=card, http_handler=handler).build())
-    server = uvicorn.Server(uvicorn.Config(app, log_level='error'))
+    # By default, it closes connections that a slow client of the tests is about to use again.
+    server = uvicorn.Server(uvicorn.Config(app, log_level='error', timeout_keep_alive=120))
     print(url, flush=True)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     await asyncio.to_thread(sys.stdin.read)

@@ -101,7 +101,8 @@ async def main():
     app = Starlette(routes=[*create_agent_card_routes(card), *rest, *rpc])
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), rpc_server)
     await rpc_server.start()
-    server = uvicorn.Server(uvicorn.Config(app, log_level='error'))
+    # By default, it closes connections that a slow client of the tests is about to use again.
+    server = uvicorn.Server(uvicorn.Config(app, log_level='error', timeout_keep_alive=120))
     print(url, flush=True)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     await asyncio.to_thread(sys.stdin.read)
