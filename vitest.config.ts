@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import type { TestSequencer, TestSpecification } from "vitest/node";
+import { changedFiles, suitesOf, unchangedAreas } from "./scripts/areas.ts";
 
 const report = process.env.DEVTOOL_TEST_REPORT;
 // `import` and `default` go without saying. Named, `import` would hold for `require` as well.
@@ -125,6 +126,21 @@ function rank({ moduleId }: TestSpecification): number {
   return index < 0 ? LONG.length : index;
 }
 
+/**
+ * The suites that `pnpm test` leaves to CI (`DEVTOOL_AREAS=changed`): those of areas of which nothing has changed since `main`,
+ * which CI has proved. Any other run plays all.
+ */
+function suitesOfUnchangedAreas(): readonly string[] {
+  const changed = process.env.DEVTOOL_AREAS === "changed" ? changedFiles() : undefined;
+  if (changed === undefined) return [];
+  const areas = unchangedAreas(changed);
+  const suites = areas.flatMap((area) => suitesOf(area, globSync(TESTS, { cwd: ROOT })));
+  console.info(
+    `SKIPPED ${suites.length} suites of ${areas.join(", ")}: nothing of them (scripts/areas.ts) has changed, and .ci/run plays them`,
+  );
+  return suites;
+}
+
 /** The suites that are played with few rounds, and the seed that drew them. */
 interface Brief {
   readonly suites: readonly string[];
@@ -160,6 +176,7 @@ function wholeNumber(variable: string, text: string, least: number): number {
   throw new Error(`${variable} is "${text}": give a whole number from ${least}`);
 }
 
+const LEFT_OUT = suitesOfUnchangedAreas();
 const BRIEF = drawBrief();
 const briefProject = {
   extends: true as const,
@@ -177,18 +194,18 @@ export default defineConfig({
   test: {
     // Files share nothing but what modules hold, and each worker loads those once in place of once a file.
     projects: [
-      { extends: true, test: { name: "measured", include: MEASURED } },
+      { extends: true, test: { name: "measured", include: MEASURED, exclude: [...LEFT_OUT] } },
       {
         extends: true,
         test: {
           name: "whole",
           include: TESTS,
-          exclude: [...MEASURED, ...FOREIGN, ...BRIEF.suites],
+          exclude: [...MEASURED, ...FOREIGN, ...BRIEF.suites, ...LEFT_OUT],
           isolate: false,
         },
       },
       ...(BRIEF.suites.length === 0 ? [] : [briefProject]),
-      { extends: true, test: { name: "foreign", include: FOREIGN, isolate: false } },
+      { extends: true, test: { name: "foreign", include: FOREIGN, exclude: [...LEFT_OUT], isolate: false } },
     ],
     ...(report !== undefined && { reporters: ["default", "json"], outputFile: { json: report } }),
     sequence: { sequencer: LongestFirst },
