@@ -39,6 +39,14 @@ export const AREAS: Readonly<Record<string, Area>> = {
     suites: ["test/ag-ui-", "test/ai-sdk", "test/react"],
     always: [],
   },
+  "the kit": {
+    inputs: [
+      ...["packages/client/", "packages/conformance/", "packages/server/src/push/", "packages/server/src/tck"],
+      ...["test/client-suite", "test/conformance", "test/literal-client", "test/push", "test/tck"],
+    ],
+    suites: ["test/client-suite", "test/conformance-", "test/literal-client", "test/push-suite", "test/tck-profile"],
+    always: [],
+  },
   models: {
     inputs: [
       ...[
@@ -57,6 +65,14 @@ export const AREAS: Readonly<Record<string, Area>> = {
     inputs: ["packages/mcp/", "test/mcp"],
     suites: ["test/mcp-"],
     always: ["test/mcp-servers.test.ts", "test/mcp-ssrf.test.ts"],
+  },
+  policy: {
+    inputs: [
+      ...["packages/policy/", "packages/coding-agent/src/trust/", "test/exec-policy", "test/path-rules"],
+      ...["test/server-trust", "test/trust"],
+    ],
+    suites: ["test/exec-policy-", "test/path-rules", "test/server-trust", "test/trust"],
+    always: [],
   },
   sandbox: {
     inputs: [
@@ -82,10 +98,13 @@ export function unchangedAreas(changed: readonly string[]): string[] {
   );
 }
 
-/** The suites among these test files that belong to an area, without those that are always played. */
+/** The suites among these test files that belong to an area, without those that are always played and those that follow pages. */
 export function suitesOf(area: string, files: readonly string[]): string[] {
   const { suites = [], always = [] } = AREAS[area] ?? {};
-  return files.filter((file) => suites.some((suite) => file.startsWith(suite)) && !always.includes(file));
+  return files.filter(
+    (file) =>
+      suites.some((suite) => file.startsWith(suite)) && !always.includes(file) && !file.endsWith("docs.test.ts"),
+  );
 }
 
 /** The files that differ from `main` as others have it, or else from the last commit. Undefined without git. */
