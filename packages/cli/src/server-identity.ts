@@ -1,6 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { get as getOpenly, type IncomingMessage } from "node:http";
 import { get as getOverTls } from "node:https";
+import { setTimeout as delay } from "node:timers/promises";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { ReadinessSchema, type ServerInfo } from "@devtool/schema";
 import { PROOF_BYTES, serverProof } from "@devtool/server/operator";
@@ -26,24 +27,29 @@ export type ServerIdentity =
 /** Timeout of a challenge in milliseconds. */
 const TIMEOUT_MS = 5_000;
 
+/** Pauses in milliseconds before the next challenge, when the connection of one was cut. */
+const PAUSES_MS = [20, 100, 400, 1_000];
+
 /** Maximum size of the answer to a challenge in bytes. */
 const MAX_ANSWER_BYTES = 4_096;
 
 /**
  * Challenges the program at the address of a discovery file to prove that it wrote the file. Throws when the signal aborts.
  *
- * Sends only random bytes, never the token. When the connection is cut, sends another challenge: a server that was shutting down is absent
- * by then.
+ * Sends only random bytes, never the token. When the connection is cut, sends other challenges for a while: a server that was shut down or
+ * killed is absent by then.
  */
 export async function verifyServer(
   info: ServerInfo,
   signal: AbortSignal,
   timeoutMs = TIMEOUT_MS,
 ): Promise<ServerIdentity> {
-  return (
-    (await challengeServer(info, signal, timeoutMs)) ??
-    (await challengeServer(info, signal, timeoutMs)) ?? { case: "foreign", reason: "it cut the connection twice" }
-  );
+  for (const pause of [0, ...PAUSES_MS]) {
+    await delay(pause, undefined, { signal });
+    const identity = await challengeServer(info, signal, timeoutMs);
+    if (identity) return identity;
+  }
+  return { case: "foreign", reason: `it cut ${PAUSES_MS.length + 1} connections` };
 }
 
 /** Returns the error message for a server that does not answer. */
