@@ -1,5 +1,5 @@
 /** A part of the tests that takes minutes to install and run, and depends on few files. */
-export type Part = "bindings" | "peers";
+export type Part = "bindings" | "peers" | "agents";
 
 /** The files that determine what bindings and peers receive. */
 const SPEAKS = [
@@ -16,17 +16,14 @@ export const INPUTS: Readonly<Record<Part, readonly string[]>> = {
   ],
   peers: [
     ...SPEAKS,
-    ...[
-      "packages/client/",
-      "packages/fake-gemini/",
-      "packages/fake-model/",
-      "peers/",
-      "scripts/peers.ts",
-      "scripts/interop.ts",
-    ],
-    ...["test/interop/", "test/interop.test.ts", "test/conformance/", "test/conformance-peers.test.ts"],
+    ...["packages/client/", "packages/fake-gemini/", "packages/fake-model/", "packages/policy/", "peers/package.json"],
+    ...["scripts/peers.ts", "scripts/interop.ts", "test/interop/", "test/interop.test.ts"],
+    ...["test/conformance/", "test/conformance-peers.test.ts", "test/acp-port/", "test/acp-port-clients.test.ts"],
     ...["test/gemini-cli/", "test/gemini-cli.test.ts", "test/gemini-cli-client.test.ts"],
-    ...["packages/acp/", "packages/openai/src/testing/", "packages/cli/src/acp-agents.ts"],
+  ],
+  agents: [
+    ...["pnpm-lock.yaml", ".ci/", "scripts/inputs.ts", "scripts/peers.ts", "peers/acp/"],
+    ...["packages/acp/", "packages/cli/src/acp-agents.ts", "packages/openai/src/testing/", "packages/fake-model/"],
     ...["test/acp/", "test/acp-peers.test.ts", "docs/agents.md"],
     ...["packages/codex/", "packages/cli/src/codex-agents.ts", "docs/codex.md"],
     ...["test/codex/", "test/codex-peer.test.ts", "test/codex-two-ways.test.ts"],
@@ -40,4 +37,4 @@ export function unchangedParts(changed: readonly string[]): Part[] {
   return PARTS.filter((part) => !INPUTS[part].some((input) => changed.some((path) => isInput(path, input))));
 }
 
-const PARTS = ["bindings", "peers"] as const satisfies readonly Part[];
+const PARTS = ["bindings", "peers", "agents"] as const satisfies readonly Part[];
