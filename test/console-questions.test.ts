@@ -5,7 +5,7 @@ import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
 import type { DevtoolServer } from "@devtool/server";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientOf, openConsole } from "./console/console-page.ts";
 import { variantsOf } from "./depth.ts";
@@ -103,6 +103,30 @@ describe.skipIf(CHROMIUM === undefined)("a question in the console (skipped with
     await page.getByRole("button", { name: "Decline" }).click();
     await expect.poll(() => page.locator(".approval").count()).toBe(0);
     expect(await read("changed.txt")).toBe("");
+  });
+
+  it("that does not fit the screen shows its beginning, and its answers behind all that they are for", async () => {
+    await using opened = await openConsole(browser, server, { viewport: { width: 320, height: 640 } });
+    const { page } = opened;
+    await send(page, `text ${"Before it. ".repeat(200)}\nwrite long.txt ${"line\\n".repeat(200)}`);
+    const title = page.locator(".approval-kind");
+    const answer = page.getByRole("button", { name: "Allow once" });
+    await answer.waitFor();
+    const isShown = async (part: Locator): Promise<boolean> => {
+      const { y = -1 } = (await part.boundingBox()) ?? {};
+      return y > 0 && y < 640;
+    };
+    await expect.poll(() => isShown(title)).toBe(true);
+    expect(await isShown(answer)).toBe(false);
+    await page.reload();
+    await expect.poll(() => isShown(title)).toBe(true);
+    expect(await isShown(answer)).toBe(false);
+    // Wherever the pointer is: nothing of the question scrolls by itself.
+    await page.locator(".approval .diff").hover();
+    await page.mouse.wheel(0, 20_000);
+    await expect.poll(() => isShown(answer)).toBe(true);
+    await answer.click();
+    await expect.poll(() => read("long.txt")).toBe("line\n".repeat(200));
   });
 
   it.each(variantsOf("languages", ["en-US", "de-DE"], 1))(

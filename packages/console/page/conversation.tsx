@@ -18,13 +18,20 @@ export interface ConversationProps {
   readonly task: TaskHandle;
 }
 
-/** What was said and done, the questions that wait, and what is still on its way. It stays at its end unless the user scrolls up. */
+/** Space above a question in pixels. */
+const MARGIN = 12;
+
+/**
+ * What was said and done, the questions that wait, and what is still on its way. It stays at its end unless the user scrolls up. The end
+ * is the beginning of the first question, where that does not fit: the answers come behind all that they are for.
+ */
 export function Conversation({ client, task: handle }: ConversationProps): ReactNode {
   const { task, questions, plan, notice, unsent, answer } = handle;
   const { items, isBehind } = usePaced(handle.items);
   const { scrollRef, contentRef, isAtBottom, scrollToBottom } = useStickToBottom({
     initial: "instant",
     resize: "instant",
+    targetScrollTop: (bottom, { scrollElement }) => Math.min(bottom, topOfQuestion(scrollElement)),
   });
   // An artifact that is the plan is shown as one.
   const made = plan.length > 0 ? task.artifacts.filter(({ name }) => name !== "Plan") : task.artifacts;
@@ -62,6 +69,14 @@ export function Conversation({ client, task: handle }: ConversationProps): React
       )}
     </div>
   );
+}
+
+/** Returns how far down the first question begins in what scrolls; infinite without a question. */
+function topOfQuestion(scrolling: HTMLElement): number {
+  const [question] = scrolling.getElementsByClassName("approval");
+  if (!question) return Number.POSITIVE_INFINITY;
+  const distance = question.getBoundingClientRect().top - scrolling.getBoundingClientRect().top;
+  return scrolling.scrollTop + distance - MARGIN;
 }
 
 function renderItem(item: TaskItem): ReactNode {
