@@ -42,7 +42,7 @@ export const MODEL_OPTION = "model";
 const SERVER_MODEL = "server";
 
 /** The id of the option that chooses the agent. */
-export const AGENT_OPTION = "agent";
+const AGENT_OPTION = "agent";
 
 /** Returns the options of a session. There are none without agents or models to choose from. */
 export function configOptions(

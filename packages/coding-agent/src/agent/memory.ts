@@ -42,7 +42,7 @@ export interface MemoryOptions {
 export const MAX_MEMORY_FILE_BYTES: number = 64 * 1024;
 
 /** The maximum total size of the memory files in bytes. Files beyond it are left out. */
-export const MAX_MEMORY_BYTES: number = 256 * 1024;
+const MAX_MEMORY_BYTES = 256 * 1024;
 
 /**
  * Reads the memory files for a workspace.

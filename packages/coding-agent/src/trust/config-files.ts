@@ -10,7 +10,7 @@ import type { ConfigChange } from "./trust.ts";
 export const MEMORY_FILE_NAMES: readonly string[] = ["AGENTS.md", "GEMINI.md"];
 
 /** The name of the directory whose files configure agents. */
-export const CONFIG_DIRECTORY = ".devtool";
+const CONFIG_DIRECTORY = ".devtool";
 
 /** A directory to read configuration from. Like `Workspace`, it does not follow symbolic links. */
 export interface ConfigDirectory extends Disposable {
@@ -27,7 +27,7 @@ export interface ConfigLimits {
 }
 
 /** The limits that the agent uses. */
-export const CONFIG_LIMITS: ConfigLimits = {
+const CONFIG_LIMITS: ConfigLimits = {
   maxFiles: 500,
   maxFileBytes: 1024 * 1024,
   maxTotalBytes: 4 * 1024 * 1024,

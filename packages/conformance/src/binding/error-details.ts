@@ -28,7 +28,7 @@ export interface ErrorRow {
 /**
  * The errors that A2A 1.0 names (sections 5.4 and 9.5).
  */
-export const ERROR_ROWS: readonly ErrorRow[] = [
+const ERROR_ROWS: readonly ErrorRow[] = [
   { code: -32001, reason: "TASK_NOT_FOUND", statuses: [404], grpc: ["NOT_FOUND"] },
   { code: -32002, reason: "TASK_NOT_CANCELABLE", statuses: [400, 409], grpc: ["FAILED_PRECONDITION"] },
   {

@@ -5,7 +5,7 @@ import { Code, DevtoolError, type ErrorOptions } from "@devtool/server/agent";
 import { parse as parseToml } from "smol-toml";
 
 /** The maximum size of a command file in bytes. */
-export const MAX_COMMAND_FILE_BYTES: number = 64 * 1024;
+const MAX_COMMAND_FILE_BYTES = 64 * 1024;
 
 /**
  * Parses a command file as TOML or Markdown, depending on its extension.

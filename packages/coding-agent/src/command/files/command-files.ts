@@ -11,7 +11,7 @@ import { promptModel } from "../steps.ts";
 import { readCommandFile } from "./command-file.ts";
 
 /** The directory of command files, relative to the workspace. */
-export const COMMAND_DIRECTORY = ".devtool/commands";
+const COMMAND_DIRECTORY = ".devtool/commands";
 
 /** The maximum number of command files. A notice gives the number of files if there are more. */
 const MAX_COMMANDS = 200;
