@@ -43,6 +43,14 @@ describe("the settings of a request (SESSION-1, SESSION-3)", () => {
     ).toThrow('workspace_path is given twice, as "/v" and "/w", and differently: give one');
   });
 
+  it("keep the agent when there are others beside the workspace", () => {
+    const metadata = { [EXTENSION_URI]: { allowed_tools: ["a"] }, [SESSION_SETTINGS_URI]: { agent: "greeter" } };
+    expect(read(metadata).sessionSettings).toMatchObject({ allowedTools: ["a"], agent: "greeter" });
+    expect(() => read(metadata, { [SESSION_SETTINGS_URI]: { agent: "other" } })).toThrow(
+      "session settings are given twice, and differently: give one",
+    );
+  });
+
   it("may be next to the event that marks a message as an answer (META-1)", () => {
     expect(read({ [EXTENSION_URI]: { kind: "TOOL_CALL_CONFIRMATION", model: "m", user_tier: "t" } })).toEqual({});
   });

@@ -116,6 +116,7 @@ function mergeSettings(one: SessionSettings, other: SessionSettings): SessionSet
     mcpServers: one.mcpServers.length > 0 ? one.mcpServers : other.mcpServers,
     approvalMode: one.approvalMode || other.approvalMode,
     model: one.model || other.model,
+    agent: one.agent || other.agent,
     agentOptions: isEmpty(one.agentOptions) ? other.agentOptions : one.agentOptions,
   });
   for (const given of [one, other]) {
@@ -124,6 +125,7 @@ function mergeSettings(one: SessionSettings, other: SessionSettings): SessionSet
       mcpServers: given.mcpServers.length > 0 ? merged.mcpServers : [],
       approvalMode: given.approvalMode === 0 ? 0 : merged.approvalMode,
       model: given.model === "" ? "" : merged.model,
+      agent: given.agent === "" ? "" : merged.agent,
       agentOptions: isEmpty(given.agentOptions) ? {} : merged.agentOptions,
     });
     if (!equals(SessionSettingsSchema, kept, given)) throw contradiction("session settings", []);
