@@ -8,7 +8,7 @@ import { bearerInterceptor, createDevtoolClient, type DevtoolClient, subscribeTa
 import { createA2aTransport } from "@devtool/client/a2a";
 import { createGeminiCliTransport } from "@devtool/client/gemini-cli";
 import { codingAgent } from "@devtool/coding-agent";
-import { ApprovalMode, emptyTask, isTerminal, reduceTask, SlashCommandSchema } from "@devtool/schema";
+import { ApprovalMode, CommandExecutionStatus, emptyTask, isTerminal, reduceTask, SlashCommandSchema } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -76,6 +76,17 @@ describe("the settings of a slash command that begins a conversation", () => {
       await ended(client, result?.executionId ?? "");
       expect([workspace, elsewhere].filter((directory) => existsSync(join(directory, file)))).toEqual([]);
     });
+  });
+
+  it("have it ask over Gemini CLI's dialect when the client does not let it execute by itself", async () => {
+    const transport = createGeminiCliTransport({ url: server.url, token: server.token });
+    const { commands } = createDevtoolClient(transport);
+    const { result } = await commands.runSlashCommand({
+      command: { commandPath: ["shell"], args: "touch unasked.txt" },
+      sessionSettings: { approvalMode: ApprovalMode.DEFAULT },
+    });
+    expect(result?.status).toBe(CommandExecutionStatus.AWAITING_SHELL_CONFIRMATION);
+    expect(existsSync(join(workspace, "unasked.txt"))).toBe(false);
   });
 
   it("are refused over Gemini CLI's dialect where it cannot say them", async () => {

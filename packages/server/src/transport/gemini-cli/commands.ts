@@ -84,11 +84,11 @@ async function startCommand(
   visit: Visit,
   { command, args, contextId, agentSettings }: ExecuteCommandRequest,
 ): Promise<string> {
-  const settings = agentSettings && settingsFromGeminiCli(agentSettings).settings;
+  const { settings, sessionSettings } = agentSettings ? settingsFromGeminiCli(agentSettings) : {};
   const commandPath = command.split(" ").filter((word) => word !== "");
   const request = create(
     RunSlashCommandRequestSchema,
-    defined({ command: { commandPath, args: args.join(" ") }, contextId, settings }),
+    defined({ command: { commandPath, args: args.join(" ") }, contextId, settings, sessionSettings }),
   );
   const response = await visit.handler.commands.runSlashCommand(request, contextFor(visit, runSlashCommand));
   const { result } = create(RunSlashCommandResponseSchema, response);
