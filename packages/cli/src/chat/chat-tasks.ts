@@ -137,9 +137,9 @@ export class ChatTasks {
   async run(line: string): Promise<void> {
     await this.#during(async (signal) => {
       await this.listCommands(signal);
-      const contextId = this.#contextId || this.conversation.view.snapshot().task.contextId;
       const command = readSlashLine(line, this.commands);
-      const where = contextId === "" ? this.#settings() : { contextId };
+      const contextId = this.#context;
+      const where = contextId === "" ? this.#settings() : { contextId, ...this.#changes() };
       const { result } = await this.#options.client.commands.runSlashCommand({ command, ...where }, { signal });
       if (result?.status === CommandExecutionStatus.FAILED_TO_START || !result) {
         throw new Error(result?.message || "the command did not start");
@@ -153,7 +153,8 @@ export class ChatTasks {
 
   /** Lists the server's slash commands again: none if the server cannot list them. */
   async listCommands(signal: AbortSignal): Promise<void> {
-    const where = this.#contextId === "" ? this.#settings() : { contextId: this.#contextId };
+    const contextId = this.#context;
+    const where = contextId === "" ? this.#settings() : { contextId };
     const listed = await this.#options.client.commands.getAllSlashCommands(where, { signal }).catch(() => undefined);
     this.commands = listed?.commands ?? [];
   }
@@ -222,13 +223,18 @@ export class ChatTasks {
     }
   }
 
+  /** The context of the chat; empty before it has one. */
+  get #context(): string {
+    return this.#contextId || this.conversation.view.snapshot().task.contextId;
+  }
+
   /** The settings of a new session. */
   #settings(): ReturnType<typeof sessionSettings> {
     const { workspace, agent } = this.#options.session;
     return sessionSettings({ workspace, agent, ...this.#wanted() });
   }
 
-  /** The settings that a message changes in its session. A mode that the session has is not sent: some agents refuse any. */
+  /** The settings that a message or a command changes in its session. A mode that the session has is not sent: some agents refuse any. */
   #changes(): ReturnType<typeof sessionSettings> {
     const { model, approvalMode } = this.#wanted();
     const { sessionSettings: now } = this.conversation.view.snapshot().task;

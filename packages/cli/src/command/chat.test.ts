@@ -62,6 +62,14 @@ describe("devtool chat", () => {
     expect(said).toContain("read_file: 1");
   });
 
+  it("runs a command of a continued conversation in the mode of the command line", async () => {
+    await read(["text Begun.", "/exit"]);
+    const lines = ["/shell touch planned.txt", "/exit"];
+    const { said } = await read(lines, { continue: true, approvalMode: "plan", approve: "all" });
+    expect(said).toContain("run_shell_command");
+    expect(await readdir(workspace)).not.toContain("planned.txt");
+  });
+
   it("declines where nobody can be asked, takes no line for an answer, and ends with 3", async () => {
     const { said, erred, code } = await read(["write two.txt 2", "y", "text Not now."]);
     expect(erred).toBe("declined write_file: nobody can be asked (see --approve)\n");

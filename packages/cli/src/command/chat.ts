@@ -95,7 +95,7 @@ class ChatSession {
   readonly #io: Io;
   #task: Task = emptyTask();
   #contextId = "";
-  /** The settings that the next message changes in the task of `--task`. */
+  /** The settings that the next message or command changes in the session that is continued. */
   #change: Partial<ReturnType<typeof sessionSettings>> = {};
   readonly #transcript: Transcript;
 
@@ -168,7 +168,8 @@ class ChatSession {
     const task = await interrupts.during(async (signal) => {
       await this.refreshCommands(signal);
       const command = readSlashLine(line, this.commands);
-      const { result } = await this.#client.commands.runSlashCommand({ command, ...this.#where() }, { signal });
+      const request = { command, ...this.#where(), ...this.#change };
+      const { result } = await this.#client.commands.runSlashCommand(request, { signal });
       if (!result || result.status === CommandExecutionStatus.FAILED_TO_START) {
         writeLine(this.#io.stderr, indented(result?.message || "the command did not start"));
         return this.running;

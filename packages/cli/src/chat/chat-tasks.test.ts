@@ -1,0 +1,80 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
+import { codingAgent } from "@devtool/coding-agent";
+import { ApprovalMode, SlashCommandSchema } from "@devtool/schema";
+import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { NewSessionOptions } from "../session.ts";
+import { ChatTasks, DELIVERY, textPart } from "./chat-tasks.ts";
+
+const signal = AbortSignal.timeout(180_000);
+
+describe("a slash command of a chat", () => {
+  let server: DevtoolServer;
+  let workspace: string;
+
+  beforeAll(async () => {
+    workspace = await mkdtemp(join(tmpdir(), "devtool-chat-tasks-"));
+    const agents = { devtool: codingAgent({ approvalMode: ApprovalMode.YOLO, sandbox: "none" }), greeter };
+    server = await createServer({ agents, workspace });
+  });
+  afterAll(async () => {
+    await server.close();
+    await rm(workspace, { recursive: true });
+  });
+
+  it("runs in the mode that was chosen during the conversation", async () => {
+    const tasks = open({});
+    await tasks.say([textPart("text Hello.")], DELIVERY.queue);
+    await tasks.run("/shell touch wide.txt");
+    tasks.mode = ApprovalMode.PLAN;
+    await tasks.run("/shell touch planned.txt");
+    expect(await readdir(workspace)).toEqual(["wide.txt"]);
+    tasks.close();
+  });
+
+  it("is one of the agent of a conversation that is continued", async () => {
+    const before = open({ agent: "greeter" });
+    await before.say([textPart("Hello.")], DELIVERY.queue);
+    before.close();
+    const { id } = before.conversation.view.snapshot().task;
+    const tasks = open({});
+    tasks.open(id);
+    await expect.poll(() => tasks.conversation.view.snapshot().task.contextId, { timeout: 60_000 }).not.toBe("");
+    await tasks.listCommands(signal);
+    expect(tasks.commands.map(({ name }) => name)).toEqual(["greet"]);
+    tasks.close();
+  });
+
+  function open(session: NewSessionOptions): ChatTasks {
+    const interceptors = [bearerInterceptor(server.token)];
+    const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
+    return new ChatTasks({
+      client: createDevtoolClient(transport),
+      session,
+      operatorMode: ApprovalMode.YOLO,
+      onChange: () => undefined,
+      onProblem: () => undefined,
+    });
+  }
+});
+
+/** An agent with one command. */
+const greeter: Agent = {
+  about: { name: "Greeter", description: "Greets." },
+  open: () => ({
+    commands: {
+      list: () => Promise.resolve([create(SlashCommandSchema, { name: "greet", description: "Greets." })]),
+      check: () => Promise.resolve(undefined),
+    },
+    createExecutor: () => ({
+      async *execute() {
+        yield { case: "text", value: "Hello." };
+      },
+    }),
+  }),
+};
