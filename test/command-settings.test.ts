@@ -8,7 +8,14 @@ import { bearerInterceptor, createDevtoolClient, type DevtoolClient, subscribeTa
 import { createA2aTransport } from "@devtool/client/a2a";
 import { createGeminiCliTransport } from "@devtool/client/gemini-cli";
 import { codingAgent } from "@devtool/coding-agent";
-import { ApprovalMode, CommandExecutionStatus, emptyTask, isTerminal, reduceTask, SlashCommandSchema } from "@devtool/schema";
+import {
+  ApprovalMode,
+  CommandExecutionStatus,
+  emptyTask,
+  isTerminal,
+  reduceTask,
+  SlashCommandSchema,
+} from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 

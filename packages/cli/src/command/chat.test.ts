@@ -272,7 +272,7 @@ describe("devtool chat", () => {
   /** Has it read its messages from a file. */
   async function read(
     lines: readonly string[],
-    options: Pick<ChatOptions, "approve" | "task" | "model" | "approvalMode"> = {},
+    options: Pick<ChatOptions, "approve" | "task" | "continue" | "model" | "approvalMode"> = {},
   ): Promise<{ readonly said: string; readonly erred: string; readonly code: number }> {
     const { io, out, err } = pipedIo({ stdin: lines.map((line) => `${line}\n`).join("") });
     const code = await chat({ url: server.url, token: server.token, protocol: "connect", ...options }, io);
