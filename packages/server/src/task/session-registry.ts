@@ -208,9 +208,19 @@ export class SessionRegistry implements AsyncDisposable {
     if (shared && (await this.reach.of(taskId)).problem) return undefined;
     const lease = await shared?.leases.acquire(taskId);
     if (shared && !lease) return undefined;
-    // Read after the lease was acquired: no other server appends any more.
-    const task = await readTask(store, taskId);
-    if (!task) return undefined;
+    try {
+      // Read after the lease was acquired: no other server appends any more.
+      const task = await readTask(store, taskId);
+      return task && (await this.#openStored(task, lease));
+    } catch (reason) {
+      // Any server may try again. Without it, the lease ends with the server.
+      await lease?.release().catch(() => undefined);
+      throw reason;
+    }
+  }
+
+  /** Opens a task that the store has, and goes on with its work. */
+  #openStored(task: Task, lease: TaskLease | undefined): Promise<TaskSession> {
     return this.#openInConversation(task, async (conversation) => {
       // Another task of the conversation may have activated the extension, or have a newer session of the agent.
       const latest = await this.#options.store.findLatest(task.principal, task.contextId);
@@ -220,8 +230,7 @@ export class SessionRegistry implements AsyncDisposable {
       try {
         await session.recover();
       } catch (reason) {
-        // Any server may try again.
-        await session.close();
+        await session[Symbol.asyncDispose]();
         throw reason;
       }
       this.#companion?.opened(session);

@@ -1,4 +1,6 @@
+import type { TaskEvent } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { Code, DevtoolError } from "../errors.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { SessionRegistry } from "./session-registry.ts";
 import { Takeover } from "./takeover.ts";
@@ -69,4 +71,62 @@ describe("Takeover", () => {
     await watching;
     expect(looks.length).toBe(3);
   });
+
+  it("tries a task again at the next look when its log could not be read, also under a lease that it could not release", async () => {
+    const { store, look } = readingTasks();
+    store.problem = new DevtoolError("the database is gone", Code.Unavailable);
+    await expect(look(["t1"])).rejects.toThrow("tasks of another server cannot be opened");
+    await expect(look([])).rejects.toThrow("tasks of another server cannot be opened");
+    store.problem = undefined;
+    await look([]);
+    const { reads } = store;
+    expect(reads).toBeGreaterThan(2);
+    await look([]);
+    expect(store.reads).toBe(reads);
+  });
+
+  it("tries a task whose log is damaged once a minute", async () => {
+    const { store, look, clock } = readingTasks();
+    store.problem = new DevtoolError("the log of the task is damaged", Code.DataLoss);
+    await expect(look(["t1"])).rejects.toThrow("tasks of another server cannot be opened");
+    await look(["t1"]);
+    expect(store.reads).toBe(1);
+    clock.time += 60_001;
+    await expect(look(["t1"])).rejects.toThrow("tasks of another server cannot be opened");
+    expect(store.reads).toBe(2);
+  });
 });
+
+/** A takeover whose looks find the given tasks, in a store that cannot read them while it has a problem. */
+function readingTasks() {
+  const store = new FailingStore();
+  const registry = new SessionRegistry({ store, createExecutor: unused, now: () => new Date() });
+  const clock = { time: 0 };
+  let found: readonly string[] = [];
+  const takeover = new Takeover({
+    registry,
+    shared: {
+      leases: { create: unused, acquire: unused, giveUp: unused, orphaned: async () => found },
+      changes: { watch: unused, watchAll: unused, watchLeft: unused },
+    },
+    clock: { now: () => clock.time, sleep: unused },
+    onError: unused,
+  });
+  const look = (taskIds: readonly string[]): Promise<void> => {
+    found = taskIds;
+    return takeover.run(new AbortController().signal);
+  };
+  return { store, clock, look };
+}
+
+/** A store without tasks, which counts how often one is read. */
+class FailingStore extends MemoryTaskStore {
+  reads = 0;
+  problem: DevtoolError | undefined;
+
+  override async *readEvents(...of: Parameters<MemoryTaskStore["readEvents"]>): AsyncIterable<TaskEvent> {
+    this.reads++;
+    if (this.problem) throw this.problem;
+    yield* super.readEvents(...of);
+  }
+}

@@ -1,7 +1,8 @@
+import { isDataLoss } from "../errors.ts";
 import type { SharedTasks } from "../store/task-store.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
-/** The time in milliseconds after which the tasks of an unreachable workspace are tried again. */
+/** The time in milliseconds after which tasks of an unreachable workspace, and those with a damaged log, are tried again. */
 const RETRY_MS = 60_000;
 
 /** The time in milliseconds between two searches for tasks that other servers left behind. */
@@ -28,6 +29,8 @@ export class Takeover {
   readonly #options: TakeoverOptions;
   /** The workspaces that this server could not reach, and when. */
   readonly #unreachable = new Map<string, number>();
+  /** The tasks that could not be opened, and when they are tried again. This server may still have their leases. */
+  readonly #failed = new Map<string, number>();
 
   constructor(options: TakeoverOptions) {
     this.#options = options;
@@ -57,11 +60,14 @@ export class Takeover {
     const failures: unknown[] = [];
     for (const [workspace, since] of this.#unreachable)
       if (clock.now() - since > RETRY_MS) this.#unreachable.delete(workspace);
-    const waiting = [...(await shared.leases.orphaned([...this.#unreachable.keys()]))];
+    const orphaned = await shared.leases.orphaned([...this.#unreachable.keys()]);
+    const found = new Set([...orphaned, ...this.#failed.keys()]);
+    const waiting = [...found].filter((taskId) => (this.#failed.get(taskId) ?? 0) <= clock.now());
     const openEach = async (): Promise<void> => {
       for (let taskId = waiting.shift(); taskId !== undefined && !signal.aborted; taskId = waiting.shift()) {
         try {
           using own = await registry.own(taskId);
+          this.#failed.delete(taskId);
           if (own) continue;
           const { workspacePath, problem } = await registry.reach.of(taskId);
           // A workspace that this server cannot reach is reported once for a time.
@@ -69,6 +75,7 @@ export class Takeover {
           this.#unreachable.set(workspacePath, clock.now());
           failures.push(problem);
         } catch (reason) {
+          this.#failed.set(taskId, clock.now() + (isDataLoss(reason) ? RETRY_MS : 0));
           failures.push(reason);
         }
       }
