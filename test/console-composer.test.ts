@@ -57,6 +57,24 @@ describe.skipIf(CHROMIUM === undefined)("where a message is written (skipped wit
     expect(await page.locator(".attachments li").count()).toBe(1);
     expect(opened.faults()).toEqual([]);
   });
+
+  it("runs no slash command with images, which it would lose, and keeps both", async () => {
+    await using browser = await launch();
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    await page.goto(`${server.url}/console/#/new/images`);
+    const buffer = Buffer.from("text");
+    await page.getByLabel("Add an image").setInputFiles([{ name: "dot.gif", mimeType: "image/gif", buffer }]);
+    await page.getByLabel("Message").fill("/where ");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").getByText("A slash command takes no images: dot.gif").waitFor();
+    expect(await page.getByLabel("Message").inputValue()).toBe("/where ");
+    expect(await page.locator(".attachments li").count()).toBe(1);
+    await page.getByRole("button", { name: "Remove" }).click();
+    await page.getByLabel("Message").press("Enter");
+    await page.locator(".prose", { hasText: "Ada answers" }).waitFor();
+    expect(opened.faults()).toEqual([]);
+  });
 });
 
 /** Writes a slash, and waits for the only command that is offered. */

@@ -96,6 +96,10 @@ function useDraft({ client, contextId, send, session }: ComposerProps): Draft {
   const { text, images } = draft;
   const submit = async (): Promise<void> => {
     if (text.trim() === "" && images.length === 0) return;
+    if (isCommandLine(text) && images.length > 0) {
+      setProblem(`${words.noCommandImages} ${images.map(({ name }) => name).join(", ")}`);
+      return;
+    }
     setProblem("");
     setDraft(EMPTY);
     // A refused message comes back, before one that was begun meanwhile.

@@ -10,6 +10,9 @@ import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { NewSessionOptions } from "../session.ts";
 import { ChatTasks, DELIVERY, textPart } from "./chat-tasks.ts";
+import { Composer } from "./composer.ts";
+import { Outbox } from "./outbox.ts";
+import { Printout } from "./printout.ts";
 
 const signal = AbortSignal.timeout(180_000);
 
@@ -34,6 +37,21 @@ describe("a slash command of a chat", () => {
     tasks.mode = ApprovalMode.PLAN;
     await tasks.run("/shell touch planned.txt");
     expect(await readdir(workspace)).toEqual(["wide.txt"]);
+    tasks.close();
+  });
+
+  it("does not run with an image, which it would lose, and comes back to be changed", async () => {
+    const tasks = open({});
+    const onChange = (): void => undefined;
+    const printout = new Printout({ style: () => ({ paint: (_look, text) => text, columns: 200 }), onChange });
+    const composer = new Composer(() => []);
+    const outbox = new Outbox({ tasks, composer, printout, workspace, isHeld: () => false, onChange });
+    outbox.add("/init like @logo.png.");
+    outbox.advance();
+    await expect.poll(() => composer.text, { timeout: 60_000 }).toBe("/init like @logo.png.");
+    const printed = printout.entries.flatMap(({ lines }) => lines);
+    expect(printed).toContainEqual(expect.stringContaining("a slash command takes no images: leave out @logo.png"));
+    expect(tasks.command).toBeUndefined();
     tasks.close();
   });
 

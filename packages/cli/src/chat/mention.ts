@@ -1,7 +1,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import type { Part } from "@devtool/schema";
-import { attachedBytes, MAX_ATTACHED_BYTES, readAttachment } from "../attachment.ts";
+import { attachedBytes, imageType, MAX_ATTACHED_BYTES, readAttachment } from "../attachment.ts";
 
 /** Maximum number of files that are offered at once. */
 const MAX_OFFERED = 50;
@@ -33,17 +33,23 @@ export interface Attachments {
   readonly problems: readonly string[];
 }
 
+/** Returns the paths of the images that a text mentions as `@path`, whether or not there are such files. */
+export function mentionedImages(text: string): string[] {
+  return mentionedPaths(text)
+    .map((path) => path.replace(PUNCTUATION, ""))
+    .filter((path) => imageType(path) !== undefined);
+}
+
 /**
  * Reads the files that a text mentions as `@path`, relative to a directory. What is not the path of a file is text.
  *
  * Files outside the directory, also behind a link, are not attached, nor are files that are too large, alone or with those before them.
  */
 export async function readMentions(text: string, root: string): Promise<Attachments> {
-  const paths = new Set([...text.matchAll(/(?<=^|\s)@(\S+)/g)].map(([, path = ""]) => path));
   const parts: Part[] = [];
   const problems: string[] = [];
   let free = MAX_ATTACHED_BYTES;
-  for (const path of paths) {
+  for (const path of mentionedPaths(text)) {
     const read = await readMention(root, path);
     if (read === undefined) continue;
     if (typeof read === "string") {
@@ -58,14 +64,21 @@ export async function readMentions(text: string, root: string): Promise<Attachme
   return { parts, problems };
 }
 
+/** The punctuation that may follow a path in a sentence. */
+const PUNCTUATION = /[.,;:!?)\]]+$/;
+
+function mentionedPaths(text: string): string[] {
+  return [...new Set([...text.matchAll(/(?<=^|\s)@(\S+)/g)].map(([, path = ""]) => path))];
+}
+
 /** Returns the part of a file, or why it was not attached; undefined when there is no such file. */
 async function readMention(root: string, path: string): Promise<Part | string | undefined> {
   const named = isAbsolute(path) ? path : join(root, path);
   const stats = await stat(named).catch(() => undefined);
-  if (!stats)
-    return path === path.replace(/[.,;:!?)\]]+$/, "")
-      ? undefined
-      : readMention(root, path.replace(/[.,;:!?)\]]+$/, ""));
+  if (!stats) {
+    const shorter = path.replace(PUNCTUATION, "");
+    return path === shorter ? undefined : readMention(root, shorter);
+  }
   if (!stats.isFile()) return undefined;
   const place = await placeInside(root, path);
   if (place === undefined) return `"${path}" is outside the workspace: it was not attached`;

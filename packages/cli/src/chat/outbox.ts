@@ -2,7 +2,7 @@ import type { MessageDelivery } from "@devtool/schema";
 import { isSlashLine } from "../slash-line.ts";
 import { type ChatTasks, DELIVERY, queuedText, textPart } from "./chat-tasks.ts";
 import type { Composer } from "./composer.ts";
-import { readMentions } from "./mention.ts";
+import { mentionedImages, readMentions } from "./mention.ts";
 import type { Printout } from "./printout.ts";
 
 /** Dependencies of `Outbox`. */
@@ -85,6 +85,7 @@ export class Outbox {
     try {
       if (isCommand(text)) {
         printout.echo(text);
+        assertNoImages(text);
         await tasks.run(text.startsWith("!") ? `/shell ${text.slice(1).trim()}` : text);
         return;
       }
@@ -93,7 +94,7 @@ export class Outbox {
       await tasks.say([textPart(text.replace(/^\/\//, "/")), ...read.parts], delivery);
     } catch (reason) {
       printout.tellProblem(reason);
-      if (!isCommand(text)) composer.restore(text);
+      if (!isCommand(text) || reason instanceof UnsendableImages) composer.restore(text);
     }
     onChange();
   }
@@ -101,4 +102,17 @@ export class Outbox {
 
 function isCommand(text: string): boolean {
   return isSlashLine(text) || text.startsWith("!");
+}
+
+/** A slash command mentions images, which it would lose. */
+class UnsendableImages extends Error {}
+
+/** Throws for a slash command that mentions images. The words of a shell command are its own. */
+function assertNoImages(text: string): void {
+  if (/^(!|\/shell\s)/.test(text)) return;
+  const images = mentionedImages(text);
+  if (images.length === 0) return;
+  throw new UnsendableImages(
+    `a slash command takes no images: leave out ${images.map((path) => `@${path}`).join(", ")}`,
+  );
 }

@@ -41,6 +41,7 @@ export const de: Words = {
   newFile: "neue Datei",
   attach: "Bild hinzufügen",
   onlyImages: "Nur Bilder können angehängt werden, nicht:",
+  noCommandImages: "An einen Slash-Befehl können keine Bilder angehängt werden:",
   remove: "Entfernen",
   tokens: { one: "# Token", other: "# Tokens" },
   commands: "Befehle",

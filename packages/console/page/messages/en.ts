@@ -42,6 +42,7 @@ export const en = {
   newFile: "new file",
   attach: "Add an image",
   onlyImages: "Only images can be added, not these:",
+  noCommandImages: "A slash command takes no images:",
   remove: "Remove",
   tokens: { one: "# token", other: "# tokens" },
   commands: "Commands",

@@ -41,6 +41,7 @@ export const zh: Words = {
   newFile: "新文件",
   attach: "添加图片",
   onlyImages: "只能添加图片，无法添加：",
+  noCommandImages: "斜杠命令不能附带图片：",
   remove: "移除",
   tokens: { one: "# 个 token", other: "# 个 token" },
   commands: "命令",
