@@ -218,6 +218,14 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       expect(tasks.map(({ id }) => id)).toContain(task.id);
     });
 
+    it("is told that the dialect cannot list the commands of another agent", async () => {
+      const listed = client.commands.getAllSlashCommands({ sessionSettings: { agent: "other" } });
+      await expect(listed).rejects.toMatchObject({
+        code: Code.Unimplemented,
+        rawMessage: expect.stringContaining("agent is not available over the coderAgent dialect"),
+      });
+    });
+
     it("lists commands, and runs one", async () => {
       const { commands } = await client.commands.getAllSlashCommands({});
       const memory = commands.find(({ name }) => name === "memory");

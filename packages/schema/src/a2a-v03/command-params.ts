@@ -1,4 +1,5 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
+import { MESSAGE_SETTINGS_URI } from "../extension.ts";
 import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
 import type { RunSlashCommandRequest } from "../gen/devtool/v1alpha/slash_command_service_pb.ts";
 import { defined, isObject } from "../json.ts";
@@ -30,6 +31,9 @@ export function decodeCommandPlace(params: JsonValue | undefined): CommandPlace 
   const beside = workspacePath === undefined ? {} : { settings: create(AgentSettingsSchema, { workspacePath }) };
   const { metadata } = params;
   if (metadata !== undefined && !isObject(metadata)) throw mistyped("metadata", metadata, "an object");
+  if (metadata?.[MESSAGE_SETTINGS_URI] !== undefined) {
+    throw new WireError("metadata", MESSAGE_SETTINGS_URI, "is for messages: leave it out, or send a message");
+  }
   const within = decodeRequestSettings([{ metadata, path: "metadata" }]);
   if (beside.settings && within.settings && within.settings.workspacePath !== workspacePath) {
     throw new WireError("workspace_path", workspacePath ?? "", "differs from the one in metadata: give one");

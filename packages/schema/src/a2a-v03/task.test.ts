@@ -76,7 +76,7 @@ describe("a task in A2A 0.3", () => {
     expect(json.metadata).toMatchObject({ [SEQUENCE_URI]: "9007199254740993" });
     expect(decodeTask(json)).toEqual(task);
     expect(encodeTask(task, { view: "plain" })).not.toHaveProperty("metadata");
-    for (const foreign of [7, "-1", "a few", "9".repeat(100), null])
+    for (const foreign of [7, "-1", "a few", "9".repeat(19), "9".repeat(100), null])
       expect(decodeTask({ ...json, metadata: { [SEQUENCE_URI]: foreign } }).sequence).toBe(0n);
   });
 

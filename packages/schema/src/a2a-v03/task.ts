@@ -197,7 +197,7 @@ function taskMetadata(task: Task): JsonObject {
 /** Decodes the sequence of the last event that a task includes (STREAM-3). Other agents and earlier servers give none: 0. */
 function decodeSequence(metadata: JsonObject | undefined): bigint {
   const digits = metadata?.[SEQUENCE_URI];
-  return typeof digits === "string" && /^\d{1,19}$/.test(digits) ? BigInt(digits) : 0n;
+  return typeof digits === "string" && /^\d{1,18}$/.test(digits) ? BigInt(digits) : 0n;
 }
 
 /** Decodes the queued messages in the `metadata` of a task (STREAM-8). */
