@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient, subscribeTask } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+  subscribeTask,
+  textMessage,
+} from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { createGeminiCliTransport } from "@devtool/client/gemini-cli";
 import { codingAgent } from "@devtool/coding-agent";
@@ -15,6 +21,7 @@ import {
   isTerminal,
   reduceTask,
   SlashCommandSchema,
+  type Task,
 } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -72,6 +79,25 @@ describe("the settings of a slash command that begins a conversation", () => {
       await expect(listed).rejects.toThrow(/nobody.*devtool, greeter/);
     });
 
+    it("choose the model of a command in a conversation, and of that command alone", async () => {
+      const client = clients[name]?.() ?? unknownClient();
+      const say = async (contextId: string, model: string): Promise<Task> => {
+        const message = textMessage(crypto.randomUUID(), "Hello.");
+        const sessionSettings = { agent: "greeter", model };
+        const { task } = await client.tasks.sendMessage({ message, contextId, sessionSettings });
+        return task ?? emptyTask();
+      };
+      const first = await say("", "small");
+      const { result } = await client.commands.runSlashCommand({
+        command: { commandPath: ["greet"] },
+        contextId: first.contextId,
+        sessionSettings: { model: "large" },
+      });
+      const ran = await ended(client, result?.executionId ?? "");
+      const second = await say(first.contextId, "");
+      expect([first, ran, second].map(textOf)).toEqual(["by small", "by large", "by small"]);
+    });
+
     it("keep it from what its approval mode excludes", async () => {
       const client = clients[name]?.() ?? unknownClient();
       const file = `${name.replaceAll(/\W/g, "-")}.txt`;
@@ -115,16 +141,28 @@ const greeter: Agent = {
         Promise.resolve([create(SlashCommandSchema, { name: "greet", description: workspacePath })]),
       check: () => Promise.resolve(undefined),
     },
-    createExecutor: () => ({ async *execute() {} }),
+    createExecutor: () => ({
+      async *execute({ task: { history, sessionSettings } }) {
+        yield { case: "text", value: `by ${history.at(-1)?.model || sessionSettings?.model}` };
+      },
+    }),
   }),
 };
 
-async function ended(client: DevtoolClient, taskId: string): Promise<void> {
+/** Returns what the agent said last. */
+function textOf({ history }: Task): string {
+  return (history.at(-1)?.parts ?? [])
+    .flatMap(({ content }) => (content.case === "text" ? content.value : []))
+    .join("");
+}
+
+async function ended(client: DevtoolClient, taskId: string): Promise<Task> {
   let task = emptyTask();
   for await (const event of subscribeTask(client, { taskId }, AbortSignal.timeout(60_000))) {
     task = reduceTask(task, event);
-    if (isTerminal(task.state)) return;
+    if (isTerminal(task.state)) break;
   }
+  return task;
 }
 
 function unknownClient(): never {

@@ -25,6 +25,7 @@ import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
 import { assertLabel, assertName } from "./name-limit.ts";
 import {
   changedApprovalMode,
+  commandSettings,
   findSession,
   resolveSettings,
   type Session,
@@ -191,10 +192,10 @@ export class Exchanges {
     const session = await this.#findSession(origin.contextId, principal);
     const conversation = { contextId: origin.contextId, principal };
     const resolved = resolveSettings(origin.settings, session?.settings, conversation, this.#options);
-    const { settings, sessionSettings } = resolved;
     const { message, command } = opening;
-    if (message) assertTurn(message, { settings, sessionSettings }, this.#options);
-    const created = create(TaskCreatedSchema, defined({ principal, message, command, settings, sessionSettings }));
+    if (message) assertTurn(message, resolved, this.#options);
+    const own = session && command ? commandSettings(resolved, origin.settings) : resolved;
+    const created = create(TaskCreatedSchema, defined({ principal, message, command, ...own }));
     const place = {
       contextId: origin.contextId || nextId(),
       extensionActive: origin.activateExtension || session?.extensionActive === true,

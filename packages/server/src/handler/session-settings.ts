@@ -65,10 +65,31 @@ export async function findSession(
   const { extensionActive, agentSessionId, approvalMode } = latest;
   for await (const { payload } of store.readEvents(latest.taskId, 0n)) {
     if (payload.case !== "created") return undefined;
-    const settings = withApprovalMode(payload.value, approvalMode);
+    const settings = withApprovalMode(sessionOf(payload.value), approvalMode);
     return { settings, extensionActive, agentSessionId };
   }
   return undefined;
+}
+
+/** Returns the settings of the session of a task, which a slash command may have without the session's model. */
+function sessionOf({ settings, sessionSettings, sessionModel }: TaskCreated): Settings {
+  if (sessionModel === undefined || !sessionSettings) return { settings, sessionSettings };
+  return { settings, sessionSettings: { ...sessionSettings, model: sessionModel } };
+}
+
+/**
+ * Returns the settings of a slash command in a session: those of the session, with the model that its request chooses for it alone
+ * (SESSION-4).
+ */
+export function commandSettings(
+  session: Settings,
+  requested: Settings,
+): Pick<TaskCreated, "settings" | "sessionSettings" | "sessionModel"> {
+  const model = requested.sessionSettings?.model ?? "";
+  assertName("model", model);
+  const { settings, sessionSettings = create(SessionSettingsSchema) } = session;
+  if (model === "" || model === sessionSettings.model) return session;
+  return { settings, sessionSettings: { ...sessionSettings, model }, sessionModel: sessionSettings.model };
 }
 
 /**
