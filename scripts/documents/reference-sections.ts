@@ -73,19 +73,19 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: "A2A 1.0",
-    about: "The standard's service and messages, and the methods that our servers add to them.",
+    about: "The service and messages of A2A 1.0, and a service that our servers add for queued messages.",
     names: "lowerCamelCase",
     files: ["lf/a2a/v1/a2a", "devtool/queue/v1alpha/message_queue_service"],
   },
   {
     title: "Codex's queues",
-    about: "Sessions as submissions and events, in the shape of the queues inside of Codex.",
+    about: "Sessions as submissions and events, in the shape of the queues inside Codex.",
     names: "lowerCamelCase",
     files: paths("devtool/codex/v1alpha", "session_service", "submission", "event"),
   },
   {
     title: "A2A 0.3",
-    about: "The methods and messages of A2A 0.3 that carry the extension.",
+    about: "The methods and messages of A2A 0.3.",
     names: "lowerCamelCase",
     files: paths("devtool/a2a/v1alpha", "agent_service", "envelope", "agent_card"),
   },
@@ -97,13 +97,13 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: "AG-UI",
-    about: "The JSON of AG-UI 1.0, as far as the server reads and writes it.",
+    about: "The requests and events of AG-UI 1.0 that the server reads and writes.",
     names: "lowerCamelCase",
     files: paths("devtool/ag_ui/v1alpha", "run", "message", "event"),
   },
   {
     title: "Conformance kit",
-    about: "Conformance cases, the contract with a program under test, and reports.",
+    about: "Conformance cases, the messages that a program under test reads and writes, and reports.",
     names: "lowerCamelCase",
     files: paths("devtool/conformance/v1alpha", "case", "push", "client", "program", "report"),
   },

@@ -10,6 +10,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { fieldBehavior, httpRule } from "@devtool/schema/a2a-v1";
+import { restOperation } from "@devtool/schema/a2a-v03";
 import { commentOf } from "./protos.ts";
 import { SECTIONS, type Section } from "./reference-sections.ts";
 
@@ -31,6 +32,7 @@ const INTRODUCTION = [
 - A field without "optional" has no presence: leaving it out is the same as sending its default (0, false, an empty string, an empty list).
 - Of the fields of a \`oneof\`, at most one is set.
 - Times are RFC 3339 in JSON, 64-bit integers are strings, bytes are base64.
+- HTTP paths of A2A are below the URL that the agent card has for HTTP+JSON.
 - Words like NOT_FOUND are [error codes of Connect and gRPC](https://connectrpc.com/docs/protocol#error-codes).`,
 ];
 
@@ -142,14 +144,20 @@ function signature(method: DescMethod, context: Context): string {
     ["Request", typeLink(method.input, context)],
     ["Response", `${stream}${typeLink(method.output, context)}`],
   ];
-  // The methods of A2A 0.3 are not served under the names of their service.
-  if (method.parent.file.proto.package !== "devtool.a2a.v1alpha")
-    columns.push(["Connect and gRPC", `\`/${method.parent.typeName}/${method.name}\``]);
   const jsonRpc = jsonRpcName(method, context.protos);
-  if (jsonRpc !== "") columns.push(["JSON-RPC", `\`${jsonRpc}\``]);
-  const { pattern } = getOption(method, httpRule);
-  if (pattern.case !== undefined && pattern.case !== "custom")
-    columns.push(["HTTP", `\`${pattern.case.toUpperCase()} ${pattern.value.replaceAll(/=[^}]*\}/g, "}")}\``]);
+  if (method.parent.file.proto.package === "devtool.a2a.v1alpha") {
+    // The methods of A2A 0.3 are not served under the names of their service.
+    const { httpMethods, path } = restOperation(jsonRpc);
+    // Section 3.5.6 has this method in HTTP+JSON alone.
+    if (jsonRpc !== "tasks/list") columns.push(["JSON-RPC", `\`${jsonRpc}\``]);
+    columns.push(["HTTP", `\`${httpMethods[0]} /v1/${path}\``]);
+  } else {
+    columns.push(["Connect and gRPC", `\`/${method.parent.typeName}/${method.name}\``]);
+    if (jsonRpc !== "") columns.push(["JSON-RPC", `\`${jsonRpc}\``]);
+    const { pattern } = getOption(method, httpRule);
+    if (pattern.case !== undefined && pattern.case !== "custom")
+      columns.push(["HTTP", `\`${pattern.case.toUpperCase()} ${pattern.value.replaceAll(/=[^}]*\}/g, "}")}\``]);
+  }
   const [titles, cells] = [0, 1].map((index) => row(...columns.map((column) => column[index] ?? "")));
   return [titles, row(...columns.map(() => "---")), cells].join("\n");
 }

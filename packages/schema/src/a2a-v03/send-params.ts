@@ -19,7 +19,10 @@ import { metadataField, settingsMetadata } from "./task.ts";
 /** Decoded parameters of `message/send` and `message/stream`. */
 export interface MessageSend {
   readonly request: SendMessageRequest;
-  /** Maximum number of messages in the history of the response, newest kept. Undefined returns all. */
+  /**
+   * Maximum number of messages in the history of the response, newest kept. Undefined returns those of the exchange
+   * (STREAM-9).
+   */
   readonly historyLength: number | undefined;
   /** Where to post the events of the task. Undefined if nowhere. */
   readonly pushConfig: PushConfig | undefined;

@@ -42,6 +42,8 @@ export interface RestOperation {
   readonly method: string;
   /** HTTP methods of the operation. Clients use the first. */
   readonly httpMethods: readonly string[];
+  /** Path below `/v1/` with placeholders for ids, such as `tasks/{id}:cancel`. */
+  readonly path: string;
   /** Returns the still encoded parameters of a path below `/v1/`. Undefined if the path is not of this operation. */
   match(path: string): Readonly<Record<string, string>> | undefined;
   /** Reads the parameters. Throws a `WireError` for an id that is not percent-encoded correctly. */
@@ -195,6 +197,7 @@ function operationFrom({ method, http, path, params, result }: Outline): RestOpe
   return {
     method,
     httpMethods: http,
+    path,
     match: (asked) => {
       const match = pattern.exec(asked);
       return match ? { ...match.groups } : undefined;

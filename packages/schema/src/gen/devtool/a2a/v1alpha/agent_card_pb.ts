@@ -366,21 +366,21 @@ export const AgentProviderSchema: GenMessage<AgentProvider, {jsonType: AgentProv
  */
 export type AgentCapabilities = Message<"devtool.a2a.v1alpha.AgentCapabilities"> & {
   /**
-   * Whether the agent supports streaming. Always written.
+   * Whether the agent supports streaming. Never omitted.
    *
    * @generated from field: optional bool streaming = 1;
    */
   streaming?: boolean | undefined;
 
   /**
-   * Whether the agent supports push notifications. Always written.
+   * Whether the agent supports push notifications. Never omitted.
    *
    * @generated from field: optional bool push_notifications = 2;
    */
   pushNotifications?: boolean | undefined;
 
   /**
-   * Whether the agent keeps the history of a task's states. Always written.
+   * Whether the agent returns the earlier states of a task. Never omitted.
    *
    * @generated from field: optional bool state_transition_history = 3;
    */
@@ -401,21 +401,21 @@ export type AgentCapabilities = Message<"devtool.a2a.v1alpha.AgentCapabilities">
  */
 export type AgentCapabilitiesJson = {
   /**
-   * Whether the agent supports streaming. Always written.
+   * Whether the agent supports streaming. Never omitted.
    *
    * @generated from field: optional bool streaming = 1;
    */
   streaming?: boolean;
 
   /**
-   * Whether the agent supports push notifications. Always written.
+   * Whether the agent supports push notifications. Never omitted.
    *
    * @generated from field: optional bool push_notifications = 2;
    */
   pushNotifications?: boolean;
 
   /**
-   * Whether the agent keeps the history of a task's states. Always written.
+   * Whether the agent returns the earlier states of a task. Never omitted.
    *
    * @generated from field: optional bool state_transition_history = 3;
    */
@@ -457,7 +457,7 @@ export type AgentExtension = Message<"devtool.a2a.v1alpha.AgentExtension"> & {
   description: string;
 
   /**
-   * Whether clients must support the extension. Always written.
+   * Whether clients must support the extension. Never omitted.
    *
    * @generated from field: optional bool required = 3;
    */
@@ -492,7 +492,7 @@ export type AgentExtensionJson = {
   description?: string;
 
   /**
-   * Whether clients must support the extension. Always written.
+   * Whether clients must support the extension. Never omitted.
    *
    * @generated from field: optional bool required = 3;
    */

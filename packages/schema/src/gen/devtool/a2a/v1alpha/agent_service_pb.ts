@@ -77,19 +77,20 @@ export const SendMessageResultSchema: GenMessage<SendMessageResult, {jsonType: S
   messageDesc(file_devtool_a2a_v1alpha_agent_service, 0);
 
 /**
- * The `result` of one frame of a stream.
+ * One element of a stream.
  *
  * @generated from message devtool.a2a.v1alpha.StreamFrame
  */
 export type StreamFrame = Message<"devtool.a2a.v1alpha.StreamFrame"> & {
   /**
-   * The content of the frame.
+   * The content of the element.
    *
    * @generated from oneof devtool.a2a.v1alpha.StreamFrame.frame
    */
   frame: {
     /**
-     * The task, in its current state.
+     * The current state of the task. The first element if the message started
+     * the task, and of a resubscription.
      *
      * @generated from field: devtool.a2a.v1alpha.Task task = 1;
      */
@@ -105,7 +106,7 @@ export type StreamFrame = Message<"devtool.a2a.v1alpha.StreamFrame"> & {
     case: "message";
   } | {
     /**
-     * An update of the task's state, or of what the agent is doing.
+     * A change of state, or a payload of the extension.
      *
      * @generated from field: devtool.a2a.v1alpha.TaskStatusUpdateEvent status_update = 3;
      */
@@ -113,7 +114,7 @@ export type StreamFrame = Message<"devtool.a2a.v1alpha.StreamFrame"> & {
     case: "statusUpdate";
   } | {
     /**
-     * An update of an artifact.
+     * A new or extended artifact.
      *
      * @generated from field: devtool.a2a.v1alpha.TaskArtifactUpdateEvent artifact_update = 4;
      */
@@ -123,13 +124,14 @@ export type StreamFrame = Message<"devtool.a2a.v1alpha.StreamFrame"> & {
 };
 
 /**
- * The `result` of one frame of a stream.
+ * One element of a stream.
  *
  * @generated from message devtool.a2a.v1alpha.StreamFrame
  */
 export type StreamFrameJson = {
   /**
-   * The task, in its current state.
+   * The current state of the task. The first element if the message started
+   * the task, and of a resubscription.
    *
    * @generated from field: devtool.a2a.v1alpha.Task task = 1;
    */
@@ -143,14 +145,14 @@ export type StreamFrameJson = {
   message?: MessageJson;
 
   /**
-   * An update of the task's state, or of what the agent is doing.
+   * A change of state, or a payload of the extension.
    *
    * @generated from field: devtool.a2a.v1alpha.TaskStatusUpdateEvent status_update = 3;
    */
   statusUpdate?: TaskStatusUpdateEventJson;
 
   /**
-   * An update of an artifact.
+   * A new or extended artifact.
    *
    * @generated from field: devtool.a2a.v1alpha.TaskArtifactUpdateEvent artifact_update = 4;
    */
@@ -178,15 +180,15 @@ export type ListTasksParams = Message<"devtool.a2a.v1alpha.ListTasksParams"> & {
   contextId: string;
 
   /**
-   * Only tasks in this state, as `working` or `TASK_STATE_WORKING`. Empty: in
-   * any state.
+   * Only tasks in this state, such as `working` or `TASK_STATE_WORKING`. Empty:
+   * in any state.
    *
    * @generated from field: string status = 2;
    */
   status: string;
 
   /**
-   * Maximum number of tasks per page. 0 lets the server choose.
+   * Maximum number of tasks per page, from 1 to 100. 0 means 50.
    *
    * @generated from field: int32 page_size = 3;
    */
@@ -200,14 +202,15 @@ export type ListTasksParams = Message<"devtool.a2a.v1alpha.ListTasksParams"> & {
   pageToken: string;
 
   /**
-   * Maximum number of messages in the history of each task. Default: 0.
+   * Maximum number of messages in the history of each task, newest kept.
+   * Default: 0.
    *
    * @generated from field: int32 history_length = 5;
    */
   historyLength: number;
 
   /**
-   * Whether to include the artifacts of each task.
+   * Whether to include the artifacts of each task. Default: false.
    *
    * @generated from field: bool include_artifacts = 6;
    */
@@ -228,15 +231,15 @@ export type ListTasksParamsJson = {
   contextId?: string;
 
   /**
-   * Only tasks in this state, as `working` or `TASK_STATE_WORKING`. Empty: in
-   * any state.
+   * Only tasks in this state, such as `working` or `TASK_STATE_WORKING`. Empty:
+   * in any state.
    *
    * @generated from field: string status = 2;
    */
   status?: string;
 
   /**
-   * Maximum number of tasks per page. 0 lets the server choose.
+   * Maximum number of tasks per page, from 1 to 100. 0 means 50.
    *
    * @generated from field: int32 page_size = 3;
    */
@@ -250,14 +253,15 @@ export type ListTasksParamsJson = {
   pageToken?: string;
 
   /**
-   * Maximum number of messages in the history of each task. Default: 0.
+   * Maximum number of messages in the history of each task, newest kept.
+   * Default: 0.
    *
    * @generated from field: int32 history_length = 5;
    */
   historyLength?: number;
 
   /**
-   * Whether to include the artifacts of each task.
+   * Whether to include the artifacts of each task. Default: false.
    *
    * @generated from field: bool include_artifacts = 6;
    */
@@ -356,20 +360,23 @@ export const ListPushConfigsResultSchema: GenMessage<ListPushConfigsResult, {jso
   messageDesc(file_devtool_a2a_v1alpha_agent_service, 4);
 
 /**
- * The methods of an agent in A2A 0.3 (sections 7.1 to 7.10).
+ * The methods of an agent in A2A 0.3 (sections 7.1 to 7.10), with their
+ * addresses in its JSON-RPC and HTTP+JSON bindings. Over gRPC, A2A 0.3 has a
+ * service with other names and messages, which is not served.
  *
- * The JSON-RPC and HTTP+JSON bindings of A2A 0.3 are derived from this service.
- * It is not served over gRPC, for which A2A 0.3 has a service with other names
- * and messages.
+ * An exchange is a message and what it causes, until the task has ended or
+ * waits for the user.
  *
- * In JSON, a response with a `oneof` is the member alone, identified by its
- * `kind`, and a response with a single list is the list alone.
+ * In JSON-RPC, a result with a `oneof` is the field alone, identified by its
+ * `kind`, and a result with a single list is the list alone. HTTP+JSON has
+ * ProtoJSON of the protobuf package `a2a.v1` instead, where the name of the
+ * field identifies it, as in `{"task": …}`.
  *
  * @generated from service devtool.a2a.v1alpha.AgentService
  */
 export const AgentService: GenService<{
   /**
-   * Sends a message, and responds when the exchange has ended or, if requested,
+   * Sends a message, and responds when its exchange has ended or, if requested,
    * at once.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.SendMessage
@@ -380,7 +387,7 @@ export const AgentService: GenService<{
     output: typeof SendMessageResultSchema;
   },
   /**
-   * Sends a message, and streams the events of the exchange.
+   * Sends a message, and streams the updates of its exchange.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.StreamMessage
    */
@@ -390,7 +397,7 @@ export const AgentService: GenService<{
     output: typeof StreamFrameSchema;
   },
   /**
-   * Returns the current state of a task.
+   * Returns a task in its current state.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.GetTask
    */
@@ -400,8 +407,8 @@ export const AgentService: GenService<{
     output: typeof TaskSchema;
   },
   /**
-   * Lists tasks, most recently updated first. Only in HTTP+JSON, as `GET
-   * /v1/tasks`: the JSON-RPC binding of A2A 0.3 has no such method.
+   * Lists the caller's tasks in pages, most recently updated first. The
+   * JSON-RPC binding of A2A 0.3 has no such method.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.ListTasks
    */
@@ -411,7 +418,8 @@ export const AgentService: GenService<{
     output: typeof ListTasksResultSchema;
   },
   /**
-   * Cancels a task.
+   * Cancels a task. Fails with TaskNotCancelableError (-32002) if the task has
+   * already ended.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.CancelTask
    */
@@ -421,7 +429,11 @@ export const AgentService: GenService<{
     output: typeof TaskSchema;
   },
   /**
-   * Streams a task and its updates until it waits for the user or has ended.
+   * Streams the current state of a task, followed by its updates until it waits
+   * for the user or has ended.
+   *
+   * With the header `Last-Event-ID`, the stream begins after that event
+   * instead.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.ResubscribeTask
    */
@@ -431,7 +443,9 @@ export const AgentService: GenService<{
     output: typeof StreamFrameSchema;
   },
   /**
-   * Sets where the updates of a task are posted.
+   * Creates a push notification config, which says where the updates of a task
+   * are posted. Replaces the config with the same id or, if the request has
+   * none, with the same URL.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.SetPushConfig
    */
@@ -461,8 +475,8 @@ export const AgentService: GenService<{
     output: typeof ListPushConfigsResultSchema;
   },
   /**
-   * Deletes a push notification config of a task. The result in JSON-RPC is
-   * `null`.
+   * Deletes a push notification config of a task. Succeeds if the config does
+   * not exist. The result in JSON-RPC is `null`.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.DeletePushConfig
    */

@@ -319,8 +319,8 @@ export type MessageSendConfiguration = Message$1<"devtool.a2a.v1alpha.MessageSen
   acceptedOutputModes: string[];
 
   /**
-   * Maximum number of messages in the history of the response, newest kept.
-   * Absent returns all.
+   * Maximum number of messages in the history of the response, newest kept. 0
+   * returns none. Absent returns the messages of the exchange (STREAM-9).
    *
    * @generated from field: optional int32 history_length = 2;
    */
@@ -335,7 +335,7 @@ export type MessageSendConfiguration = Message$1<"devtool.a2a.v1alpha.MessageSen
 
   /**
    * Whether to respond when the exchange has ended, instead of at once.
-   * Default: true.
+   * Default: true. Streams ignore it.
    *
    * @generated from field: optional bool blocking = 4;
    */
@@ -356,8 +356,8 @@ export type MessageSendConfigurationJson = {
   acceptedOutputModes?: string[];
 
   /**
-   * Maximum number of messages in the history of the response, newest kept.
-   * Absent returns all.
+   * Maximum number of messages in the history of the response, newest kept. 0
+   * returns none. Absent returns the messages of the exchange (STREAM-9).
    *
    * @generated from field: optional int32 history_length = 2;
    */
@@ -372,7 +372,7 @@ export type MessageSendConfigurationJson = {
 
   /**
    * Whether to respond when the exchange has ended, instead of at once.
-   * Default: true.
+   * Default: true. Streams ignore it.
    *
    * @generated from field: optional bool blocking = 4;
    */
@@ -387,7 +387,7 @@ export const MessageSendConfigurationSchema: GenMessage<MessageSendConfiguration
   messageDesc(file_devtool_a2a_v1alpha_envelope, 4);
 
 /**
- * Parameters of methods that take a task.
+ * Parameters of `tasks/cancel` and `tasks/resubscribe`.
  *
  * @generated from message devtool.a2a.v1alpha.TaskIdParams
  */
@@ -408,7 +408,7 @@ export type TaskIdParams = Message$1<"devtool.a2a.v1alpha.TaskIdParams"> & {
 };
 
 /**
- * Parameters of methods that take a task.
+ * Parameters of `tasks/cancel` and `tasks/resubscribe`.
  *
  * @generated from message devtool.a2a.v1alpha.TaskIdParams
  */
@@ -836,28 +836,28 @@ export const MessageSchema: GenMessage<Message, {jsonType: MessageJson}> = /*@__
  */
 export type Part = Message$1<"devtool.a2a.v1alpha.Part"> & {
   /**
-   * `text`, `file` or `data`: the field that is set.
+   * `text`, `file` or `data`.
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * Text of a text part.
+   * The text, if the kind is `text`.
    *
    * @generated from field: optional string text = 2;
    */
   text?: string | undefined;
 
   /**
-   * File of a file part.
+   * The file, if the kind is `file`.
    *
    * @generated from field: devtool.a2a.v1alpha.FileContent file = 3;
    */
   file?: FileContent | undefined;
 
   /**
-   * Object of a data part.
+   * A JSON object, if the kind is `data`.
    *
    * @generated from field: google.protobuf.Struct data = 4;
    */
@@ -878,28 +878,28 @@ export type Part = Message$1<"devtool.a2a.v1alpha.Part"> & {
  */
 export type PartJson = {
   /**
-   * `text`, `file` or `data`: the field that is set.
+   * `text`, `file` or `data`.
    *
    * @generated from field: string kind = 1;
    */
   kind?: string;
 
   /**
-   * Text of a text part.
+   * The text, if the kind is `text`.
    *
    * @generated from field: optional string text = 2;
    */
   text?: string;
 
   /**
-   * File of a file part.
+   * The file, if the kind is `file`.
    *
    * @generated from field: devtool.a2a.v1alpha.FileContent file = 3;
    */
   file?: FileContentJson;
 
   /**
-   * Object of a data part.
+   * A JSON object, if the kind is `data`.
    *
    * @generated from field: google.protobuf.Struct data = 4;
    */
@@ -921,20 +921,20 @@ export const PartSchema: GenMessage<Part, {jsonType: PartJson}> = /*@__PURE__*/
   messageDesc(file_devtool_a2a_v1alpha_envelope, 10);
 
 /**
- * File of a file part in A2A 0.3.
+ * The file of a part in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.FileContent
  */
 export type FileContent = Message$1<"devtool.a2a.v1alpha.FileContent"> & {
   /**
-   * Name of the file.
+   * Name of the file. Empty if it has none.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Media type of the file.
+   * Media type of the file. Empty if unknown.
    *
    * @generated from field: string mime_type = 2;
    */
@@ -955,7 +955,7 @@ export type FileContent = Message$1<"devtool.a2a.v1alpha.FileContent"> & {
     case: "bytes";
   } | {
     /**
-     * URI of the content.
+     * URL of the file.
      *
      * @generated from field: string uri = 4;
      */
@@ -965,20 +965,20 @@ export type FileContent = Message$1<"devtool.a2a.v1alpha.FileContent"> & {
 };
 
 /**
- * File of a file part in A2A 0.3.
+ * The file of a part in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.FileContent
  */
 export type FileContentJson = {
   /**
-   * Name of the file.
+   * Name of the file. Empty if it has none.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Media type of the file.
+   * Media type of the file. Empty if unknown.
    *
    * @generated from field: string mime_type = 2;
    */
@@ -992,7 +992,7 @@ export type FileContentJson = {
   bytes?: string;
 
   /**
-   * URI of the content.
+   * URL of the file.
    *
    * @generated from field: string uri = 4;
    */
@@ -1112,7 +1112,7 @@ export const ArtifactSchema: GenMessage<Artifact, {jsonType: ArtifactJson}> = /*
   messageDesc(file_devtool_a2a_v1alpha_envelope, 12);
 
 /**
- * Stream update: a change of state, or any payload of the extension.
+ * A change of a task's state, or a payload of the extension, in a stream.
  *
  * @generated from message devtool.a2a.v1alpha.TaskStatusUpdateEvent
  */
@@ -1139,14 +1139,15 @@ export type TaskStatusUpdateEvent = Message$1<"devtool.a2a.v1alpha.TaskStatusUpd
   contextId: string;
 
   /**
-   * Status of the task after the event. Its message holds the payload.
+   * Status of the task after the event. Its message holds the payload of the
+   * extension, if there is one.
    *
    * @generated from field: devtool.a2a.v1alpha.TaskStatus status = 4;
    */
   status?: TaskStatus | undefined;
 
   /**
-   * Whether this is the last event of the exchange. Always written.
+   * Whether this is the last event of the exchange. Never omitted.
    *
    * @generated from field: optional bool final = 5;
    */
@@ -1161,7 +1162,7 @@ export type TaskStatusUpdateEvent = Message$1<"devtool.a2a.v1alpha.TaskStatusUpd
 };
 
 /**
- * Stream update: a change of state, or any payload of the extension.
+ * A change of a task's state, or a payload of the extension, in a stream.
  *
  * @generated from message devtool.a2a.v1alpha.TaskStatusUpdateEvent
  */
@@ -1188,14 +1189,15 @@ export type TaskStatusUpdateEventJson = {
   contextId?: string;
 
   /**
-   * Status of the task after the event. Its message holds the payload.
+   * Status of the task after the event. Its message holds the payload of the
+   * extension, if there is one.
    *
    * @generated from field: devtool.a2a.v1alpha.TaskStatus status = 4;
    */
   status?: TaskStatusJson;
 
   /**
-   * Whether this is the last event of the exchange. Always written.
+   * Whether this is the last event of the exchange. Never omitted.
    *
    * @generated from field: optional bool final = 5;
    */
@@ -1217,7 +1219,7 @@ export const TaskStatusUpdateEventSchema: GenMessage<TaskStatusUpdateEvent, {jso
   messageDesc(file_devtool_a2a_v1alpha_envelope, 13);
 
 /**
- * Stream update: a new or extended artifact.
+ * A new or extended artifact of a task, in a stream.
  *
  * @generated from message devtool.a2a.v1alpha.TaskArtifactUpdateEvent
  */
@@ -1274,7 +1276,7 @@ export type TaskArtifactUpdateEvent = Message$1<"devtool.a2a.v1alpha.TaskArtifac
 };
 
 /**
- * Stream update: a new or extended artifact.
+ * A new or extended artifact of a task, in a stream.
  *
  * @generated from message devtool.a2a.v1alpha.TaskArtifactUpdateEvent
  */
@@ -1358,14 +1360,15 @@ export type PushNotificationConfig = Message$1<"devtool.a2a.v1alpha.PushNotifica
   url: string;
 
   /**
-   * Token that is sent with each post.
+   * Token that is sent with each post, in the header
+   * `X-A2A-Notification-Token`.
    *
    * @generated from field: string token = 3;
    */
   token: string;
 
   /**
-   * Authentication of the posts.
+   * How the posts authenticate themselves to the receiver.
    *
    * @generated from field: devtool.a2a.v1alpha.PushNotificationAuthenticationInfo authentication = 4;
    */
@@ -1393,14 +1396,15 @@ export type PushNotificationConfigJson = {
   url?: string;
 
   /**
-   * Token that is sent with each post.
+   * Token that is sent with each post, in the header
+   * `X-A2A-Notification-Token`.
    *
    * @generated from field: string token = 3;
    */
   token?: string;
 
   /**
-   * Authentication of the posts.
+   * How the posts authenticate themselves to the receiver.
    *
    * @generated from field: devtool.a2a.v1alpha.PushNotificationAuthenticationInfo authentication = 4;
    */
@@ -1415,20 +1419,22 @@ export const PushNotificationConfigSchema: GenMessage<PushNotificationConfig, {j
   messageDesc(file_devtool_a2a_v1alpha_envelope, 15);
 
 /**
- * Authentication of posts in A2A 0.3.
+ * How posts authenticate themselves to their receiver, in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.PushNotificationAuthenticationInfo
  */
 export type PushNotificationAuthenticationInfo = Message$1<"devtool.a2a.v1alpha.PushNotificationAuthenticationInfo"> & {
   /**
-   * HTTP authentication schemes that the endpoint supports.
+   * HTTP authentication schemes that the receiver accepts, such as `Bearer`.
+   * The server uses the first.
    *
    * @generated from field: repeated string schemes = 1;
    */
   schemes: string[];
 
   /**
-   * Credentials for the scheme.
+   * Credentials for the scheme, which follow it in the `Authorization` header.
+   * Empty for `Bearer` sends a token that the server signs itself.
    *
    * @generated from field: string credentials = 2;
    */
@@ -1436,20 +1442,22 @@ export type PushNotificationAuthenticationInfo = Message$1<"devtool.a2a.v1alpha.
 };
 
 /**
- * Authentication of posts in A2A 0.3.
+ * How posts authenticate themselves to their receiver, in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.PushNotificationAuthenticationInfo
  */
 export type PushNotificationAuthenticationInfoJson = {
   /**
-   * HTTP authentication schemes that the endpoint supports.
+   * HTTP authentication schemes that the receiver accepts, such as `Bearer`.
+   * The server uses the first.
    *
    * @generated from field: repeated string schemes = 1;
    */
   schemes?: string[];
 
   /**
-   * Credentials for the scheme.
+   * Credentials for the scheme, which follow it in the `Authorization` header.
+   * Empty for `Bearer` sends a token that the server signs itself.
    *
    * @generated from field: string credentials = 2;
    */
@@ -1526,8 +1534,8 @@ export type TaskPushNotificationConfigParams = Message$1<"devtool.a2a.v1alpha.Ta
   id: string;
 
   /**
-   * The id of the config. Empty means the first config of the task. Required by
-   * `delete`.
+   * The id of the config. Required by `delete`. In `get`, empty means the first
+   * config of the task. `list` ignores it.
    *
    * @generated from field: string push_notification_config_id = 2;
    */
@@ -1555,8 +1563,8 @@ export type TaskPushNotificationConfigParamsJson = {
   id?: string;
 
   /**
-   * The id of the config. Empty means the first config of the task. Required by
-   * `delete`.
+   * The id of the config. Required by `delete`. In `get`, empty means the first
+   * config of the task. `list` ignores it.
    *
    * @generated from field: string push_notification_config_id = 2;
    */

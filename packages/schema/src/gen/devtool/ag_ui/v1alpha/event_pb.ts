@@ -21,21 +21,20 @@ export const file_devtool_ag_ui_v1alpha_event: GenFile = /*@__PURE__*/
   fileDesc("CiFkZXZ0b29sL2FnX3VpL3YxYWxwaGEvZXZlbnQucHJvdG8SFWRldnRvb2wuYWdfdWkudjFhbHBoYSJzCg9SdW5TdGFydGVkRXZlbnQSDAoEdHlwZRgBIAEoCRIRCgl0aHJlYWRfaWQYAiABKAkSDgoGcnVuX2lkGAMgASgJEhgKEHByb3RvY29sX3ZlcnNpb24YBCABKAkSFQoNcGFyZW50X3J1bl9pZBgFIAEoCSKpAQoQUnVuRmluaXNoZWRFdmVudBIMCgR0eXBlGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIOCgZydW5faWQYAyABKAkSMgoHb3V0Y29tZRgEIAEoCzIhLmRldnRvb2wuYWdfdWkudjFhbHBoYS5SdW5PdXRjb21lEjAKBXVzYWdlGAUgAygLMiEuZGV2dG9vbC5hZ191aS52MWFscGhhLlRva2VuVXNhZ2UiUAoKUnVuT3V0Y29tZRIMCgR0eXBlGAEgASgJEjQKCmludGVycnVwdHMYAiADKAsyIC5kZXZ0b29sLmFnX3VpLnYxYWxwaGEuSW50ZXJydXB0IqsBCglJbnRlcnJ1cHQSCgoCaWQYASABKAkSDgoGcmVhc29uGAIgASgJEg8KB21lc3NhZ2UYAyABKAkSFAoMdG9vbF9jYWxsX2lkGAQgASgJEjAKD3Jlc3BvbnNlX3NjaGVtYRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSKQoIbWV0YWRhdGEYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IrIBCg9JbnRlcnJ1cHREZXRhaWwSRgoUY29uZmlybWF0aW9uX3JlcXVlc3QYASABKAsyKC5kZXZ0b29sLmEyYS52MWFscGhhLkNvbmZpcm1hdGlvblJlcXVlc3QSKgoJYXJndW1lbnRzGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIbChNwYXJlbnRfdG9vbF9jYWxsX2lkGAMgASgJEg4KBnJlYXNvbhgEIAEoCSJuCg1SdW5FcnJvckV2ZW50EgwKBHR5cGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIMCgRjb2RlGAMgASgJEjAKBXVzYWdlGAQgAygLMiEuZGV2dG9vbC5hZ191aS52MWFscGhhLlRva2VuVXNhZ2UifwoKVG9rZW5Vc2FnZRINCgVtb2RlbBgBIAEoCRIUCgxpbnB1dF90b2tlbnMYAiABKAESFQoNb3V0cHV0X3Rva2VucxgDIAEoARIYChByZWFzb25pbmdfdG9rZW5zGAQgASgBEhsKE2NhY2hlZF9pbnB1dF90b2tlbnMYBSABKAEiRwoVVGV4dE1lc3NhZ2VTdGFydEV2ZW50EgwKBHR5cGUYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIMCgRyb2xlGAMgASgJIkoKF1RleHRNZXNzYWdlQ29udGVudEV2ZW50EgwKBHR5cGUYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRINCgVkZWx0YRgDIAEoCSI3ChNUZXh0TWVzc2FnZUVuZEV2ZW50EgwKBHR5cGUYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSI3ChNSZWFzb25pbmdTdGFydEV2ZW50EgwKBHR5cGUYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSJMChpSZWFzb25pbmdNZXNzYWdlU3RhcnRFdmVudBIMCgR0eXBlGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSDAoEcm9sZRgDIAEoCSJPChxSZWFzb25pbmdNZXNzYWdlQ29udGVudEV2ZW50EgwKBHR5cGUYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRINCgVkZWx0YRgDIAEoCSI8ChhSZWFzb25pbmdNZXNzYWdlRW5kRXZlbnQSDAoEdHlwZRgBIAEoCRISCgptZXNzYWdlX2lkGAIgASgJIjUKEVJlYXNvbmluZ0VuZEV2ZW50EgwKBHR5cGUYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSJrChJUb29sQ2FsbFN0YXJ0RXZlbnQSDAoEdHlwZRgBIAEoCRIUCgx0b29sX2NhbGxfaWQYAiABKAkSFgoOdG9vbF9jYWxsX25hbWUYAyABKAkSGQoRcGFyZW50X21lc3NhZ2VfaWQYBCABKAkiRgoRVG9vbENhbGxBcmdzRXZlbnQSDAoEdHlwZRgBIAEoCRIUCgx0b29sX2NhbGxfaWQYAiABKAkSDQoFZGVsdGEYAyABKAkiNgoQVG9vbENhbGxFbmRFdmVudBIMCgR0eXBlGAEgASgJEhQKDHRvb2xfY2FsbF9pZBgCIAEoCSKEAQoTVG9vbENhbGxSZXN1bHRFdmVudBIMCgR0eXBlGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSFAoMdG9vbF9jYWxsX2lkGAMgASgJEicKB2NvbnRlbnQYBCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDAoEcm9sZRgFIAEoCSJXChVNZXNzYWdlc1NuYXBzaG90RXZlbnQSDAoEdHlwZRgBIAEoCRIwCghtZXNzYWdlcxgCIAMoCzIeLmRldnRvb2wuYWdfdWkudjFhbHBoYS5NZXNzYWdlInoKFUFjdGl2aXR5U25hcHNob3RFdmVudBIMCgR0eXBlGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSFQoNYWN0aXZpdHlfdHlwZRgDIAEoCRIoCgdjb250ZW50GAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCLaAQoQVG9vbENhbGxBY3Rpdml0eRIUCgx0b29sX2NhbGxfaWQYASABKAkSMwoGc3RhdHVzGAIgASgOMiMuZGV2dG9vbC5hMmEudjFhbHBoYS5Ub29sQ2FsbFN0YXR1cxITCgtkZXNjcmlwdGlvbhgDIAEoCRIUCgxsaXZlX2NvbnRlbnQYBCABKAkSMwoIcHJvZ3Jlc3MYBSABKAsyIS5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxQcm9ncmVzcxIbChNwYXJlbnRfdG9vbF9jYWxsX2lkGAYgASgJIlAKC0N1c3RvbUV2ZW50EgwKBHR5cGUYASABKAkSDAoEbmFtZRgCIAEoCRIlCgV2YWx1ZRgDIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZWIGcHJvdG8z", [file_devtool_a2a_v1alpha_tool_call, file_devtool_ag_ui_v1alpha_message, file_devtool_v1alpha_task, file_google_protobuf_struct]);
 
 /**
- * Begins a run. The `type` of this and of each other event is its name without
- * `Event`, in capitals: `RUN_STARTED`.
+ * The first event of a run.
  *
  * @generated from message devtool.ag_ui.v1alpha.RunStartedEvent
  */
 export type RunStartedEvent = Message<"devtool.ag_ui.v1alpha.RunStartedEvent"> & {
   /**
-   * The type of the event.
+   * Always `RUN_STARTED`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * The thread of the run.
+   * The id of the thread.
    *
    * @generated from field: string thread_id = 2;
    */
@@ -49,14 +48,14 @@ export type RunStartedEvent = Message<"devtool.ag_ui.v1alpha.RunStartedEvent"> &
   runId: string;
 
   /**
-   * The version of AG-UI that the server speaks: `1.0`.
+   * Version of AG-UI that the server speaks: `1.0`.
    *
    * @generated from field: string protocol_version = 4;
    */
   protocolVersion: string;
 
   /**
-   * The run that started this one, as the client named it.
+   * The id of the run that started this one, as in the request.
    *
    * @generated from field: string parent_run_id = 5;
    */
@@ -64,21 +63,20 @@ export type RunStartedEvent = Message<"devtool.ag_ui.v1alpha.RunStartedEvent"> &
 };
 
 /**
- * Begins a run. The `type` of this and of each other event is its name without
- * `Event`, in capitals: `RUN_STARTED`.
+ * The first event of a run.
  *
  * @generated from message devtool.ag_ui.v1alpha.RunStartedEvent
  */
 export type RunStartedEventJson = {
   /**
-   * The type of the event.
+   * Always `RUN_STARTED`.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * The thread of the run.
+   * The id of the thread.
    *
    * @generated from field: string thread_id = 2;
    */
@@ -92,14 +90,14 @@ export type RunStartedEventJson = {
   runId?: string;
 
   /**
-   * The version of AG-UI that the server speaks: `1.0`.
+   * Version of AG-UI that the server speaks: `1.0`.
    *
    * @generated from field: string protocol_version = 4;
    */
   protocolVersion?: string;
 
   /**
-   * The run that started this one, as the client named it.
+   * The id of the run that started this one, as in the request.
    *
    * @generated from field: string parent_run_id = 5;
    */
@@ -114,20 +112,20 @@ export const RunStartedEventSchema: GenMessage<RunStartedEvent, {jsonType: RunSt
   messageDesc(file_devtool_ag_ui_v1alpha_event, 0);
 
 /**
- * Ends a run that did not fail.
+ * The last event of a run that did not fail.
  *
  * @generated from message devtool.ag_ui.v1alpha.RunFinishedEvent
  */
 export type RunFinishedEvent = Message<"devtool.ag_ui.v1alpha.RunFinishedEvent"> & {
   /**
-   * The type of the event.
+   * Always `RUN_FINISHED`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * The thread of the run.
+   * The id of the thread.
    *
    * @generated from field: string thread_id = 2;
    */
@@ -141,7 +139,7 @@ export type RunFinishedEvent = Message<"devtool.ag_ui.v1alpha.RunFinishedEvent">
   runId: string;
 
   /**
-   * Why the run ended.
+   * How the run ended.
    *
    * @generated from field: devtool.ag_ui.v1alpha.RunOutcome outcome = 4;
    */
@@ -156,20 +154,20 @@ export type RunFinishedEvent = Message<"devtool.ag_ui.v1alpha.RunFinishedEvent">
 };
 
 /**
- * Ends a run that did not fail.
+ * The last event of a run that did not fail.
  *
  * @generated from message devtool.ag_ui.v1alpha.RunFinishedEvent
  */
 export type RunFinishedEventJson = {
   /**
-   * The type of the event.
+   * Always `RUN_FINISHED`.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * The thread of the run.
+   * The id of the thread.
    *
    * @generated from field: string thread_id = 2;
    */
@@ -183,7 +181,7 @@ export type RunFinishedEventJson = {
   runId?: string;
 
   /**
-   * Why the run ended.
+   * How the run ended.
    *
    * @generated from field: devtool.ag_ui.v1alpha.RunOutcome outcome = 4;
    */
@@ -205,20 +203,22 @@ export const RunFinishedEventSchema: GenMessage<RunFinishedEvent, {jsonType: Run
   messageDesc(file_devtool_ag_ui_v1alpha_event, 1);
 
 /**
- * Why a run ended.
+ * How a run ended.
  *
  * @generated from message devtool.ag_ui.v1alpha.RunOutcome
  */
 export type RunOutcome = Message<"devtool.ag_ui.v1alpha.RunOutcome"> & {
   /**
-   * `success`, `interrupt` or `cancelled`.
+   * `success`, `interrupt` if the thread waits for the user, or `cancelled` if
+   * the task was canceled.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * What the thread waits for. Not empty if the type is `interrupt`.
+   * The interrupts to answer in the next run. Empty unless the type is
+   * `interrupt`.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.Interrupt interrupts = 2;
    */
@@ -226,20 +226,22 @@ export type RunOutcome = Message<"devtool.ag_ui.v1alpha.RunOutcome"> & {
 };
 
 /**
- * Why a run ended.
+ * How a run ended.
  *
  * @generated from message devtool.ag_ui.v1alpha.RunOutcome
  */
 export type RunOutcomeJson = {
   /**
-   * `success`, `interrupt` or `cancelled`.
+   * `success`, `interrupt` if the thread waits for the user, or `cancelled` if
+   * the task was canceled.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * What the thread waits for. Not empty if the type is `interrupt`.
+   * The interrupts to answer in the next run. Empty unless the type is
+   * `interrupt`.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.Interrupt interrupts = 2;
    */
@@ -254,49 +256,51 @@ export const RunOutcomeSchema: GenMessage<RunOutcome, {jsonType: RunOutcomeJson}
   messageDesc(file_devtool_ag_ui_v1alpha_event, 2);
 
 /**
- * Something that a thread waits for.
+ * A question to the user, which the thread waits for.
  *
  * @generated from message devtool.ag_ui.v1alpha.Interrupt
  */
 export type Interrupt = Message<"devtool.ag_ui.v1alpha.Interrupt"> & {
   /**
-   * The id that an answer names. It stands for one question: a call that asks
-   * about something else has another.
+   * The id to answer with, in `ResumeEntry.interrupt_id`. A call that asks
+   * again, about something else, does so under another id.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * `tool_call`, `input_required` or `devtool:auth_required`.
+   * `tool_call` if a tool call needs approval, `input_required` if the agent
+   * needs a message, or `devtool:auth_required` if the user must sign in.
    *
    * @generated from field: string reason = 2;
    */
   reason: string;
 
   /**
-   * What is asked, for people.
+   * The question, for people.
    *
    * @generated from field: string message = 3;
    */
   message: string;
 
   /**
-   * The call that asks. Empty for other reasons.
+   * The id of the call that needs approval. Empty for other reasons.
    *
    * @generated from field: string tool_call_id = 4;
    */
   toolCallId: string;
 
   /**
-   * JSON Schema of the `payload` of an answer.
+   * JSON Schema of `ResumeEntry.payload`.
    *
    * @generated from field: google.protobuf.Struct response_schema = 5;
    */
   responseSchema?: JsonObject | undefined;
 
   /**
-   * What else is known, under the key `devtool`: an `InterruptDetail`.
+   * For the reason `tool_call`, an object with an `InterruptDetail` under the
+   * key `devtool`. Unset for other reasons.
    *
    * @generated from field: google.protobuf.Struct metadata = 6;
    */
@@ -304,49 +308,51 @@ export type Interrupt = Message<"devtool.ag_ui.v1alpha.Interrupt"> & {
 };
 
 /**
- * Something that a thread waits for.
+ * A question to the user, which the thread waits for.
  *
  * @generated from message devtool.ag_ui.v1alpha.Interrupt
  */
 export type InterruptJson = {
   /**
-   * The id that an answer names. It stands for one question: a call that asks
-   * about something else has another.
+   * The id to answer with, in `ResumeEntry.interrupt_id`. A call that asks
+   * again, about something else, does so under another id.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * `tool_call`, `input_required` or `devtool:auth_required`.
+   * `tool_call` if a tool call needs approval, `input_required` if the agent
+   * needs a message, or `devtool:auth_required` if the user must sign in.
    *
    * @generated from field: string reason = 2;
    */
   reason?: string;
 
   /**
-   * What is asked, for people.
+   * The question, for people.
    *
    * @generated from field: string message = 3;
    */
   message?: string;
 
   /**
-   * The call that asks. Empty for other reasons.
+   * The id of the call that needs approval. Empty for other reasons.
    *
    * @generated from field: string tool_call_id = 4;
    */
   toolCallId?: string;
 
   /**
-   * JSON Schema of the `payload` of an answer.
+   * JSON Schema of `ResumeEntry.payload`.
    *
    * @generated from field: google.protobuf.Struct response_schema = 5;
    */
   responseSchema?: StructJson;
 
   /**
-   * What else is known, under the key `devtool`: an `InterruptDetail`.
+   * For the reason `tool_call`, an object with an `InterruptDetail` under the
+   * key `devtool`. Unset for other reasons.
    *
    * @generated from field: google.protobuf.Struct metadata = 6;
    */
@@ -361,7 +367,7 @@ export const InterruptSchema: GenMessage<Interrupt, {jsonType: InterruptJson}> =
   messageDesc(file_devtool_ag_ui_v1alpha_event, 3);
 
 /**
- * What a call asks, beyond AG-UI's own fields.
+ * Details of a tool call that needs approval.
  *
  * @generated from message devtool.ag_ui.v1alpha.InterruptDetail
  */
@@ -374,21 +380,23 @@ export type InterruptDetail = Message<"devtool.ag_ui.v1alpha.InterruptDetail"> &
   confirmationRequest?: ConfirmationRequest | undefined;
 
   /**
-   * The arguments of the call, also if the user changed them.
+   * The arguments of the call, including changes by the user.
    *
    * @generated from field: google.protobuf.Struct arguments = 2;
    */
   arguments?: JsonObject | undefined;
 
   /**
-   * The running call that asks through this one. Empty for other calls.
+   * The id of the running call that asks through this one. Empty for other
+   * calls.
    *
    * @generated from field: string parent_tool_call_id = 3;
    */
   parentToolCallId: string;
 
   /**
-   * Why the call asks, for people. Empty if there is nothing to explain.
+   * Why the call needs approval, for people. Empty if there is nothing to
+   * explain.
    *
    * @generated from field: string reason = 4;
    */
@@ -396,7 +404,7 @@ export type InterruptDetail = Message<"devtool.ag_ui.v1alpha.InterruptDetail"> &
 };
 
 /**
- * What a call asks, beyond AG-UI's own fields.
+ * Details of a tool call that needs approval.
  *
  * @generated from message devtool.ag_ui.v1alpha.InterruptDetail
  */
@@ -409,21 +417,23 @@ export type InterruptDetailJson = {
   confirmationRequest?: ConfirmationRequestJson;
 
   /**
-   * The arguments of the call, also if the user changed them.
+   * The arguments of the call, including changes by the user.
    *
    * @generated from field: google.protobuf.Struct arguments = 2;
    */
   arguments?: StructJson;
 
   /**
-   * The running call that asks through this one. Empty for other calls.
+   * The id of the running call that asks through this one. Empty for other
+   * calls.
    *
    * @generated from field: string parent_tool_call_id = 3;
    */
   parentToolCallId?: string;
 
   /**
-   * Why the call asks, for people. Empty if there is nothing to explain.
+   * Why the call needs approval, for people. Empty if there is nothing to
+   * explain.
    *
    * @generated from field: string reason = 4;
    */
@@ -438,13 +448,13 @@ export const InterruptDetailSchema: GenMessage<InterruptDetail, {jsonType: Inter
   messageDesc(file_devtool_ag_ui_v1alpha_event, 4);
 
 /**
- * Ends a run that failed, or that was refused.
+ * The last event of a run that failed or was rejected.
  *
  * @generated from message devtool.ag_ui.v1alpha.RunErrorEvent
  */
 export type RunErrorEvent = Message<"devtool.ag_ui.v1alpha.RunErrorEvent"> & {
   /**
-   * The type of the event.
+   * Always `RUN_ERROR`.
    *
    * @generated from field: string type = 1;
    */
@@ -458,15 +468,15 @@ export type RunErrorEvent = Message<"devtool.ag_ui.v1alpha.RunErrorEvent"> & {
   message: string;
 
   /**
-   * The code of the error as Connect writes it, such as `invalid_argument`;
-   * `failed` or `rejected` if the agent failed.
+   * An error code of Connect in snake_case, such as `invalid_argument`; or
+   * `failed` or `rejected`, the state in which the agent ended the task.
    *
    * @generated from field: string code = 3;
    */
   code: string;
 
   /**
-   * Tokens that the models used in the run.
+   * Tokens that the models used in the run, one entry for each model.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.TokenUsage usage = 4;
    */
@@ -474,13 +484,13 @@ export type RunErrorEvent = Message<"devtool.ag_ui.v1alpha.RunErrorEvent"> & {
 };
 
 /**
- * Ends a run that failed, or that was refused.
+ * The last event of a run that failed or was rejected.
  *
  * @generated from message devtool.ag_ui.v1alpha.RunErrorEvent
  */
 export type RunErrorEventJson = {
   /**
-   * The type of the event.
+   * Always `RUN_ERROR`.
    *
    * @generated from field: string type = 1;
    */
@@ -494,15 +504,15 @@ export type RunErrorEventJson = {
   message?: string;
 
   /**
-   * The code of the error as Connect writes it, such as `invalid_argument`;
-   * `failed` or `rejected` if the agent failed.
+   * An error code of Connect in snake_case, such as `invalid_argument`; or
+   * `failed` or `rejected`, the state in which the agent ended the task.
    *
    * @generated from field: string code = 3;
    */
   code?: string;
 
   /**
-   * Tokens that the models used in the run.
+   * Tokens that the models used in the run, one entry for each model.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.TokenUsage usage = 4;
    */
@@ -523,7 +533,7 @@ export const RunErrorEventSchema: GenMessage<RunErrorEvent, {jsonType: RunErrorE
  */
 export type TokenUsage = Message<"devtool.ag_ui.v1alpha.TokenUsage"> & {
   /**
-   * The model. Empty if it is unknown.
+   * Name of the model. Empty if unknown.
    *
    * @generated from field: string model = 1;
    */
@@ -537,14 +547,14 @@ export type TokenUsage = Message<"devtool.ag_ui.v1alpha.TokenUsage"> & {
   inputTokens: number;
 
   /**
-   * Tokens of the output, including those of thoughts.
+   * Tokens of the output, including reasoning.
    *
    * @generated from field: double output_tokens = 3;
    */
   outputTokens: number;
 
   /**
-   * Tokens of thoughts.
+   * Tokens of the model's reasoning.
    *
    * @generated from field: double reasoning_tokens = 4;
    */
@@ -565,7 +575,7 @@ export type TokenUsage = Message<"devtool.ag_ui.v1alpha.TokenUsage"> & {
  */
 export type TokenUsageJson = {
   /**
-   * The model. Empty if it is unknown.
+   * Name of the model. Empty if unknown.
    *
    * @generated from field: string model = 1;
    */
@@ -579,14 +589,14 @@ export type TokenUsageJson = {
   inputTokens?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Tokens of the output, including those of thoughts.
+   * Tokens of the output, including reasoning.
    *
    * @generated from field: double output_tokens = 3;
    */
   outputTokens?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Tokens of thoughts.
+   * Tokens of the model's reasoning.
    *
    * @generated from field: double reasoning_tokens = 4;
    */
@@ -608,13 +618,14 @@ export const TokenUsageSchema: GenMessage<TokenUsage, {jsonType: TokenUsageJson}
   messageDesc(file_devtool_ag_ui_v1alpha_event, 6);
 
 /**
- * Begins or continues a message.
+ * The start of a message. May come again for the same message, which later
+ * events then continue.
  *
  * @generated from message devtool.ag_ui.v1alpha.TextMessageStartEvent
  */
 export type TextMessageStartEvent = Message<"devtool.ag_ui.v1alpha.TextMessageStartEvent"> & {
   /**
-   * The type of the event.
+   * Always `TEXT_MESSAGE_START`.
    *
    * @generated from field: string type = 1;
    */
@@ -636,13 +647,14 @@ export type TextMessageStartEvent = Message<"devtool.ag_ui.v1alpha.TextMessageSt
 };
 
 /**
- * Begins or continues a message.
+ * The start of a message. May come again for the same message, which later
+ * events then continue.
  *
  * @generated from message devtool.ag_ui.v1alpha.TextMessageStartEvent
  */
 export type TextMessageStartEventJson = {
   /**
-   * The type of the event.
+   * Always `TEXT_MESSAGE_START`.
    *
    * @generated from field: string type = 1;
    */
@@ -677,7 +689,7 @@ export const TextMessageStartEventSchema: GenMessage<TextMessageStartEvent, {jso
  */
 export type TextMessageContentEvent = Message<"devtool.ag_ui.v1alpha.TextMessageContentEvent"> & {
   /**
-   * The type of the event.
+   * Always `TEXT_MESSAGE_CONTENT`.
    *
    * @generated from field: string type = 1;
    */
@@ -691,7 +703,7 @@ export type TextMessageContentEvent = Message<"devtool.ag_ui.v1alpha.TextMessage
   messageId: string;
 
   /**
-   * The text.
+   * The text to append.
    *
    * @generated from field: string delta = 3;
    */
@@ -705,7 +717,7 @@ export type TextMessageContentEvent = Message<"devtool.ag_ui.v1alpha.TextMessage
  */
 export type TextMessageContentEventJson = {
   /**
-   * The type of the event.
+   * Always `TEXT_MESSAGE_CONTENT`.
    *
    * @generated from field: string type = 1;
    */
@@ -719,7 +731,7 @@ export type TextMessageContentEventJson = {
   messageId?: string;
 
   /**
-   * The text.
+   * The text to append.
    *
    * @generated from field: string delta = 3;
    */
@@ -734,13 +746,13 @@ export const TextMessageContentEventSchema: GenMessage<TextMessageContentEvent, 
   messageDesc(file_devtool_ag_ui_v1alpha_event, 8);
 
 /**
- * Ends a message.
+ * The end of a message, until it is continued.
  *
  * @generated from message devtool.ag_ui.v1alpha.TextMessageEndEvent
  */
 export type TextMessageEndEvent = Message<"devtool.ag_ui.v1alpha.TextMessageEndEvent"> & {
   /**
-   * The type of the event.
+   * Always `TEXT_MESSAGE_END`.
    *
    * @generated from field: string type = 1;
    */
@@ -755,13 +767,13 @@ export type TextMessageEndEvent = Message<"devtool.ag_ui.v1alpha.TextMessageEndE
 };
 
 /**
- * Ends a message.
+ * The end of a message, until it is continued.
  *
  * @generated from message devtool.ag_ui.v1alpha.TextMessageEndEvent
  */
 export type TextMessageEndEventJson = {
   /**
-   * The type of the event.
+   * Always `TEXT_MESSAGE_END`.
    *
    * @generated from field: string type = 1;
    */
@@ -783,13 +795,13 @@ export const TextMessageEndEventSchema: GenMessage<TextMessageEndEvent, {jsonTyp
   messageDesc(file_devtool_ag_ui_v1alpha_event, 9);
 
 /**
- * Begins a thought.
+ * The start of a thought of the agent.
  *
  * @generated from message devtool.ag_ui.v1alpha.ReasoningStartEvent
  */
 export type ReasoningStartEvent = Message<"devtool.ag_ui.v1alpha.ReasoningStartEvent"> & {
   /**
-   * The type of the event.
+   * Always `REASONING_START`.
    *
    * @generated from field: string type = 1;
    */
@@ -804,13 +816,13 @@ export type ReasoningStartEvent = Message<"devtool.ag_ui.v1alpha.ReasoningStartE
 };
 
 /**
- * Begins a thought.
+ * The start of a thought of the agent.
  *
  * @generated from message devtool.ag_ui.v1alpha.ReasoningStartEvent
  */
 export type ReasoningStartEventJson = {
   /**
-   * The type of the event.
+   * Always `REASONING_START`.
    *
    * @generated from field: string type = 1;
    */
@@ -832,13 +844,13 @@ export const ReasoningStartEventSchema: GenMessage<ReasoningStartEvent, {jsonTyp
   messageDesc(file_devtool_ag_ui_v1alpha_event, 10);
 
 /**
- * Begins the message of a thought.
+ * The start of the text of a thought.
  *
  * @generated from message devtool.ag_ui.v1alpha.ReasoningMessageStartEvent
  */
 export type ReasoningMessageStartEvent = Message<"devtool.ag_ui.v1alpha.ReasoningMessageStartEvent"> & {
   /**
-   * The type of the event.
+   * Always `REASONING_MESSAGE_START`.
    *
    * @generated from field: string type = 1;
    */
@@ -860,13 +872,13 @@ export type ReasoningMessageStartEvent = Message<"devtool.ag_ui.v1alpha.Reasonin
 };
 
 /**
- * Begins the message of a thought.
+ * The start of the text of a thought.
  *
  * @generated from message devtool.ag_ui.v1alpha.ReasoningMessageStartEvent
  */
 export type ReasoningMessageStartEventJson = {
   /**
-   * The type of the event.
+   * Always `REASONING_MESSAGE_START`.
    *
    * @generated from field: string type = 1;
    */
@@ -901,7 +913,7 @@ export const ReasoningMessageStartEventSchema: GenMessage<ReasoningMessageStartE
  */
 export type ReasoningMessageContentEvent = Message<"devtool.ag_ui.v1alpha.ReasoningMessageContentEvent"> & {
   /**
-   * The type of the event.
+   * Always `REASONING_MESSAGE_CONTENT`.
    *
    * @generated from field: string type = 1;
    */
@@ -915,7 +927,7 @@ export type ReasoningMessageContentEvent = Message<"devtool.ag_ui.v1alpha.Reason
   messageId: string;
 
   /**
-   * The text.
+   * The text to append.
    *
    * @generated from field: string delta = 3;
    */
@@ -929,7 +941,7 @@ export type ReasoningMessageContentEvent = Message<"devtool.ag_ui.v1alpha.Reason
  */
 export type ReasoningMessageContentEventJson = {
   /**
-   * The type of the event.
+   * Always `REASONING_MESSAGE_CONTENT`.
    *
    * @generated from field: string type = 1;
    */
@@ -943,7 +955,7 @@ export type ReasoningMessageContentEventJson = {
   messageId?: string;
 
   /**
-   * The text.
+   * The text to append.
    *
    * @generated from field: string delta = 3;
    */
@@ -958,13 +970,13 @@ export const ReasoningMessageContentEventSchema: GenMessage<ReasoningMessageCont
   messageDesc(file_devtool_ag_ui_v1alpha_event, 12);
 
 /**
- * Ends the message of a thought.
+ * The end of the text of a thought.
  *
  * @generated from message devtool.ag_ui.v1alpha.ReasoningMessageEndEvent
  */
 export type ReasoningMessageEndEvent = Message<"devtool.ag_ui.v1alpha.ReasoningMessageEndEvent"> & {
   /**
-   * The type of the event.
+   * Always `REASONING_MESSAGE_END`.
    *
    * @generated from field: string type = 1;
    */
@@ -979,13 +991,13 @@ export type ReasoningMessageEndEvent = Message<"devtool.ag_ui.v1alpha.ReasoningM
 };
 
 /**
- * Ends the message of a thought.
+ * The end of the text of a thought.
  *
  * @generated from message devtool.ag_ui.v1alpha.ReasoningMessageEndEvent
  */
 export type ReasoningMessageEndEventJson = {
   /**
-   * The type of the event.
+   * Always `REASONING_MESSAGE_END`.
    *
    * @generated from field: string type = 1;
    */
@@ -1007,13 +1019,13 @@ export const ReasoningMessageEndEventSchema: GenMessage<ReasoningMessageEndEvent
   messageDesc(file_devtool_ag_ui_v1alpha_event, 13);
 
 /**
- * Ends a thought.
+ * The end of a thought.
  *
  * @generated from message devtool.ag_ui.v1alpha.ReasoningEndEvent
  */
 export type ReasoningEndEvent = Message<"devtool.ag_ui.v1alpha.ReasoningEndEvent"> & {
   /**
-   * The type of the event.
+   * Always `REASONING_END`.
    *
    * @generated from field: string type = 1;
    */
@@ -1028,13 +1040,13 @@ export type ReasoningEndEvent = Message<"devtool.ag_ui.v1alpha.ReasoningEndEvent
 };
 
 /**
- * Ends a thought.
+ * The end of a thought.
  *
  * @generated from message devtool.ag_ui.v1alpha.ReasoningEndEvent
  */
 export type ReasoningEndEventJson = {
   /**
-   * The type of the event.
+   * Always `REASONING_END`.
    *
    * @generated from field: string type = 1;
    */
@@ -1056,13 +1068,13 @@ export const ReasoningEndEventSchema: GenMessage<ReasoningEndEvent, {jsonType: R
   messageDesc(file_devtool_ag_ui_v1alpha_event, 14);
 
 /**
- * Begins a tool call.
+ * The start of a tool call.
  *
  * @generated from message devtool.ag_ui.v1alpha.ToolCallStartEvent
  */
 export type ToolCallStartEvent = Message<"devtool.ag_ui.v1alpha.ToolCallStartEvent"> & {
   /**
-   * The type of the event.
+   * Always `TOOL_CALL_START`.
    *
    * @generated from field: string type = 1;
    */
@@ -1083,7 +1095,7 @@ export type ToolCallStartEvent = Message<"devtool.ag_ui.v1alpha.ToolCallStartEve
   toolCallName: string;
 
   /**
-   * The id of the assistant's message that makes the call.
+   * The id of the assistant's message that contains the call.
    *
    * @generated from field: string parent_message_id = 4;
    */
@@ -1091,13 +1103,13 @@ export type ToolCallStartEvent = Message<"devtool.ag_ui.v1alpha.ToolCallStartEve
 };
 
 /**
- * Begins a tool call.
+ * The start of a tool call.
  *
  * @generated from message devtool.ag_ui.v1alpha.ToolCallStartEvent
  */
 export type ToolCallStartEventJson = {
   /**
-   * The type of the event.
+   * Always `TOOL_CALL_START`.
    *
    * @generated from field: string type = 1;
    */
@@ -1118,7 +1130,7 @@ export type ToolCallStartEventJson = {
   toolCallName?: string;
 
   /**
-   * The id of the assistant's message that makes the call.
+   * The id of the assistant's message that contains the call.
    *
    * @generated from field: string parent_message_id = 4;
    */
@@ -1139,7 +1151,7 @@ export const ToolCallStartEventSchema: GenMessage<ToolCallStartEvent, {jsonType:
  */
 export type ToolCallArgsEvent = Message<"devtool.ag_ui.v1alpha.ToolCallArgsEvent"> & {
   /**
-   * The type of the event.
+   * Always `TOOL_CALL_ARGS`.
    *
    * @generated from field: string type = 1;
    */
@@ -1153,7 +1165,7 @@ export type ToolCallArgsEvent = Message<"devtool.ag_ui.v1alpha.ToolCallArgsEvent
   toolCallId: string;
 
   /**
-   * All arguments as JSON text.
+   * All arguments, as the text of a JSON object.
    *
    * @generated from field: string delta = 3;
    */
@@ -1167,7 +1179,7 @@ export type ToolCallArgsEvent = Message<"devtool.ag_ui.v1alpha.ToolCallArgsEvent
  */
 export type ToolCallArgsEventJson = {
   /**
-   * The type of the event.
+   * Always `TOOL_CALL_ARGS`.
    *
    * @generated from field: string type = 1;
    */
@@ -1181,7 +1193,7 @@ export type ToolCallArgsEventJson = {
   toolCallId?: string;
 
   /**
-   * All arguments as JSON text.
+   * All arguments, as the text of a JSON object.
    *
    * @generated from field: string delta = 3;
    */
@@ -1196,13 +1208,14 @@ export const ToolCallArgsEventSchema: GenMessage<ToolCallArgsEvent, {jsonType: T
   messageDesc(file_devtool_ag_ui_v1alpha_event, 16);
 
 /**
- * Ends the arguments of a tool call.
+ * The end of the arguments of a tool call. Its result follows later, in a
+ * `ToolCallResultEvent`.
  *
  * @generated from message devtool.ag_ui.v1alpha.ToolCallEndEvent
  */
 export type ToolCallEndEvent = Message<"devtool.ag_ui.v1alpha.ToolCallEndEvent"> & {
   /**
-   * The type of the event.
+   * Always `TOOL_CALL_END`.
    *
    * @generated from field: string type = 1;
    */
@@ -1217,13 +1230,14 @@ export type ToolCallEndEvent = Message<"devtool.ag_ui.v1alpha.ToolCallEndEvent">
 };
 
 /**
- * Ends the arguments of a tool call.
+ * The end of the arguments of a tool call. Its result follows later, in a
+ * `ToolCallResultEvent`.
  *
  * @generated from message devtool.ag_ui.v1alpha.ToolCallEndEvent
  */
 export type ToolCallEndEventJson = {
   /**
-   * The type of the event.
+   * Always `TOOL_CALL_END`.
    *
    * @generated from field: string type = 1;
    */
@@ -1251,14 +1265,14 @@ export const ToolCallEndEventSchema: GenMessage<ToolCallEndEvent, {jsonType: Too
  */
 export type ToolCallResultEvent = Message<"devtool.ag_ui.v1alpha.ToolCallResultEvent"> & {
   /**
-   * The type of the event.
+   * Always `TOOL_CALL_RESULT`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * The id of the message that the result is.
+   * The id of the message that contains the result.
    *
    * @generated from field: string message_id = 2;
    */
@@ -1272,7 +1286,7 @@ export type ToolCallResultEvent = Message<"devtool.ag_ui.v1alpha.ToolCallResultE
   toolCallId: string;
 
   /**
-   * The result, or why there is none. May be empty.
+   * The result as text, or why the call has none. May be empty.
    *
    * @generated from field: google.protobuf.Value content = 4;
    */
@@ -1293,14 +1307,14 @@ export type ToolCallResultEvent = Message<"devtool.ag_ui.v1alpha.ToolCallResultE
  */
 export type ToolCallResultEventJson = {
   /**
-   * The type of the event.
+   * Always `TOOL_CALL_RESULT`.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * The id of the message that the result is.
+   * The id of the message that contains the result.
    *
    * @generated from field: string message_id = 2;
    */
@@ -1314,7 +1328,7 @@ export type ToolCallResultEventJson = {
   toolCallId?: string;
 
   /**
-   * The result, or why there is none. May be empty.
+   * The result as text, or why the call has none. May be empty.
    *
    * @generated from field: google.protobuf.Value content = 4;
    */
@@ -1336,20 +1350,22 @@ export const ToolCallResultEventSchema: GenMessage<ToolCallResultEvent, {jsonTyp
   messageDesc(file_devtool_ag_ui_v1alpha_event, 18);
 
 /**
- * Replaces the messages of the thread.
+ * Replaces all messages of the thread. Sent at the start of a run whose client
+ * does not have them all.
  *
  * @generated from message devtool.ag_ui.v1alpha.MessagesSnapshotEvent
  */
 export type MessagesSnapshotEvent = Message<"devtool.ag_ui.v1alpha.MessagesSnapshotEvent"> & {
   /**
-   * The type of the event.
+   * Always `MESSAGES_SNAPSHOT`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * All messages of the thread.
+   * Messages of the thread, oldest first. If they exceed 8 MiB of JSON, the
+   * oldest are left out, and a `devtool.notice` says how many.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.Message messages = 2;
    */
@@ -1357,20 +1373,22 @@ export type MessagesSnapshotEvent = Message<"devtool.ag_ui.v1alpha.MessagesSnaps
 };
 
 /**
- * Replaces the messages of the thread.
+ * Replaces all messages of the thread. Sent at the start of a run whose client
+ * does not have them all.
  *
  * @generated from message devtool.ag_ui.v1alpha.MessagesSnapshotEvent
  */
 export type MessagesSnapshotEventJson = {
   /**
-   * The type of the event.
+   * Always `MESSAGES_SNAPSHOT`.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * All messages of the thread.
+   * Messages of the thread, oldest first. If they exceed 8 MiB of JSON, the
+   * oldest are left out, and a `devtool.notice` says how many.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.Message messages = 2;
    */
@@ -1385,35 +1403,35 @@ export const MessagesSnapshotEventSchema: GenMessage<MessagesSnapshotEvent, {jso
   messageDesc(file_devtool_ag_ui_v1alpha_event, 19);
 
 /**
- * The state of something that is not part of the conversation.
+ * The current state of a tool call or an artifact.
  *
  * @generated from message devtool.ag_ui.v1alpha.ActivitySnapshotEvent
  */
 export type ActivitySnapshotEvent = Message<"devtool.ag_ui.v1alpha.ActivitySnapshotEvent"> & {
   /**
-   * The type of the event.
+   * Always `ACTIVITY_SNAPSHOT`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * The id of the activity. A later event with it replaces this one.
+   * The id of the activity. A later event with the same id replaces this one.
    *
    * @generated from field: string message_id = 2;
    */
   messageId: string;
 
   /**
-   * `devtool.toolCall` with a `ToolCallActivity`, or `devtool.artifact` with an
-   * `Artifact`.
+   * `devtool.toolCall` or `devtool.artifact`.
    *
    * @generated from field: string activity_type = 3;
    */
   activityType: string;
 
   /**
-   * The state.
+   * A `ToolCallActivity` for `devtool.toolCall`, and an `Artifact` of a task
+   * for `devtool.artifact`.
    *
    * @generated from field: google.protobuf.Struct content = 4;
    */
@@ -1421,35 +1439,35 @@ export type ActivitySnapshotEvent = Message<"devtool.ag_ui.v1alpha.ActivitySnaps
 };
 
 /**
- * The state of something that is not part of the conversation.
+ * The current state of a tool call or an artifact.
  *
  * @generated from message devtool.ag_ui.v1alpha.ActivitySnapshotEvent
  */
 export type ActivitySnapshotEventJson = {
   /**
-   * The type of the event.
+   * Always `ACTIVITY_SNAPSHOT`.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * The id of the activity. A later event with it replaces this one.
+   * The id of the activity. A later event with the same id replaces this one.
    *
    * @generated from field: string message_id = 2;
    */
   messageId?: string;
 
   /**
-   * `devtool.toolCall` with a `ToolCallActivity`, or `devtool.artifact` with an
-   * `Artifact`.
+   * `devtool.toolCall` or `devtool.artifact`.
    *
    * @generated from field: string activity_type = 3;
    */
   activityType?: string;
 
   /**
-   * The state.
+   * A `ToolCallActivity` for `devtool.toolCall`, and an `Artifact` of a task
+   * for `devtool.artifact`.
    *
    * @generated from field: google.protobuf.Struct content = 4;
    */
@@ -1464,7 +1482,7 @@ export const ActivitySnapshotEventSchema: GenMessage<ActivitySnapshotEvent, {jso
   messageDesc(file_devtool_ag_ui_v1alpha_event, 20);
 
 /**
- * The state of a tool call.
+ * The current state of a tool call.
  *
  * @generated from message devtool.ag_ui.v1alpha.ToolCallActivity
  */
@@ -1491,8 +1509,8 @@ export type ToolCallActivity = Message<"devtool.ag_ui.v1alpha.ToolCallActivity">
   description: string;
 
   /**
-   * Output so far, while the call runs. Each event repeats the whole output,
-   * which is limited in size.
+   * Output so far, while the call runs. Each event repeats all of it, up to a
+   * limit in size.
    *
    * @generated from field: string live_content = 4;
    */
@@ -1506,7 +1524,8 @@ export type ToolCallActivity = Message<"devtool.ag_ui.v1alpha.ToolCallActivity">
   progress?: ToolCallProgress | undefined;
 
   /**
-   * The running call that this call asks a question for. Empty for others.
+   * The id of the running call that asks through this one. Empty for other
+   * calls.
    *
    * @generated from field: string parent_tool_call_id = 6;
    */
@@ -1514,7 +1533,7 @@ export type ToolCallActivity = Message<"devtool.ag_ui.v1alpha.ToolCallActivity">
 };
 
 /**
- * The state of a tool call.
+ * The current state of a tool call.
  *
  * @generated from message devtool.ag_ui.v1alpha.ToolCallActivity
  */
@@ -1541,8 +1560,8 @@ export type ToolCallActivityJson = {
   description?: string;
 
   /**
-   * Output so far, while the call runs. Each event repeats the whole output,
-   * which is limited in size.
+   * Output so far, while the call runs. Each event repeats all of it, up to a
+   * limit in size.
    *
    * @generated from field: string live_content = 4;
    */
@@ -1556,7 +1575,8 @@ export type ToolCallActivityJson = {
   progress?: ToolCallProgressJson;
 
   /**
-   * The running call that this call asks a question for. Empty for others.
+   * The id of the running call that asks through this one. Empty for other
+   * calls.
    *
    * @generated from field: string parent_tool_call_id = 6;
    */
@@ -1571,13 +1591,13 @@ export const ToolCallActivitySchema: GenMessage<ToolCallActivity, {jsonType: Too
   messageDesc(file_devtool_ag_ui_v1alpha_event, 21);
 
 /**
- * Information for which AG-UI has no event.
+ * An event of the agent that AG-UI does not define.
  *
  * @generated from message devtool.ag_ui.v1alpha.CustomEvent
  */
 export type CustomEvent = Message<"devtool.ag_ui.v1alpha.CustomEvent"> & {
   /**
-   * The type of the event.
+   * Always `CUSTOM`.
    *
    * @generated from field: string type = 1;
    */
@@ -1591,7 +1611,7 @@ export type CustomEvent = Message<"devtool.ag_ui.v1alpha.CustomEvent"> & {
   name: string;
 
   /**
-   * A `Notice`, `Citation`, `Summary` or `Part`.
+   * A `Notice`, `Citation`, `Summary` or `Part`, as the name says.
    *
    * @generated from field: google.protobuf.Value value = 3;
    */
@@ -1599,13 +1619,13 @@ export type CustomEvent = Message<"devtool.ag_ui.v1alpha.CustomEvent"> & {
 };
 
 /**
- * Information for which AG-UI has no event.
+ * An event of the agent that AG-UI does not define.
  *
  * @generated from message devtool.ag_ui.v1alpha.CustomEvent
  */
 export type CustomEventJson = {
   /**
-   * The type of the event.
+   * Always `CUSTOM`.
    *
    * @generated from field: string type = 1;
    */
@@ -1619,7 +1639,7 @@ export type CustomEventJson = {
   name?: string;
 
   /**
-   * A `Notice`, `Citation`, `Summary` or `Part`.
+   * A `Notice`, `Citation`, `Summary` or `Part`, as the name says.
    *
    * @generated from field: google.protobuf.Value value = 3;
    */

@@ -31,37 +31,38 @@ export type Message = Message$1<"devtool.ag_ui.v1alpha.Message"> & {
   id: string;
 
   /**
-   * Who the message is from: `user`, `assistant`, `tool`, `reasoning`,
-   * `activity`, `system` or `developer`. The server sends the first four.
+   * The sender: `user`, `assistant`, `tool`, `reasoning`, `activity`, `system`
+   * or `developer`. The server sends the first four.
    *
    * @generated from field: string role = 2;
    */
   role: string;
 
   /**
-   * The content: text, or for the roles `user` and `tool` also a list of
-   * `ContentPart`. Unset for an assistant that only calls tools.
+   * Text or, for the roles `user` and `tool`, a list of `ContentPart`. Unset if
+   * an assistant only calls tools.
    *
    * @generated from field: google.protobuf.Value content = 3;
    */
   content?: Value | undefined;
 
   /**
-   * The calls that an assistant's message makes.
+   * The tool calls of an assistant's message.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.ToolCall tool_calls = 4;
    */
   toolCalls: ToolCall[];
 
   /**
-   * The call whose result a tool's message is. Empty for other roles.
+   * The id of the call whose result this is, for the role `tool`.
    *
    * @generated from field: string tool_call_id = 5;
    */
   toolCallId: string;
 
   /**
-   * Why the call of a tool's message failed. Empty if it did not.
+   * Why the call failed, for the role `tool`. The server leaves it empty, and
+   * gives the reason in `content`.
    *
    * @generated from field: string error = 6;
    */
@@ -82,37 +83,38 @@ export type MessageJson = {
   id?: string;
 
   /**
-   * Who the message is from: `user`, `assistant`, `tool`, `reasoning`,
-   * `activity`, `system` or `developer`. The server sends the first four.
+   * The sender: `user`, `assistant`, `tool`, `reasoning`, `activity`, `system`
+   * or `developer`. The server sends the first four.
    *
    * @generated from field: string role = 2;
    */
   role?: string;
 
   /**
-   * The content: text, or for the roles `user` and `tool` also a list of
-   * `ContentPart`. Unset for an assistant that only calls tools.
+   * Text or, for the roles `user` and `tool`, a list of `ContentPart`. Unset if
+   * an assistant only calls tools.
    *
    * @generated from field: google.protobuf.Value content = 3;
    */
   content?: ValueJson;
 
   /**
-   * The calls that an assistant's message makes.
+   * The tool calls of an assistant's message.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.ToolCall tool_calls = 4;
    */
   toolCalls?: ToolCallJson[];
 
   /**
-   * The call whose result a tool's message is. Empty for other roles.
+   * The id of the call whose result this is, for the role `tool`.
    *
    * @generated from field: string tool_call_id = 5;
    */
   toolCallId?: string;
 
   /**
-   * Why the call of a tool's message failed. Empty if it did not.
+   * Why the call failed, for the role `tool`. The server leaves it empty, and
+   * gives the reason in `content`.
    *
    * @generated from field: string error = 6;
    */
@@ -127,7 +129,7 @@ export const MessageSchema: GenMessage<Message, {jsonType: MessageJson}> = /*@__
   messageDesc(file_devtool_ag_ui_v1alpha_message, 0);
 
 /**
- * A call of a tool, in an assistant's message.
+ * A tool call in an assistant's message.
  *
  * @generated from message devtool.ag_ui.v1alpha.ToolCall
  */
@@ -147,7 +149,7 @@ export type ToolCall = Message$1<"devtool.ag_ui.v1alpha.ToolCall"> & {
   type: string;
 
   /**
-   * What is called.
+   * The tool and its arguments.
    *
    * @generated from field: devtool.ag_ui.v1alpha.FunctionCall function = 3;
    */
@@ -155,7 +157,7 @@ export type ToolCall = Message$1<"devtool.ag_ui.v1alpha.ToolCall"> & {
 };
 
 /**
- * A call of a tool, in an assistant's message.
+ * A tool call in an assistant's message.
  *
  * @generated from message devtool.ag_ui.v1alpha.ToolCall
  */
@@ -175,7 +177,7 @@ export type ToolCallJson = {
   type?: string;
 
   /**
-   * What is called.
+   * The tool and its arguments.
    *
    * @generated from field: devtool.ag_ui.v1alpha.FunctionCall function = 3;
    */
@@ -190,7 +192,7 @@ export const ToolCallSchema: GenMessage<ToolCall, {jsonType: ToolCallJson}> = /*
   messageDesc(file_devtool_ag_ui_v1alpha_message, 1);
 
 /**
- * The tool of a call, and its arguments.
+ * The tool that is called, and its arguments.
  *
  * @generated from message devtool.ag_ui.v1alpha.FunctionCall
  */
@@ -203,7 +205,7 @@ export type FunctionCall = Message$1<"devtool.ag_ui.v1alpha.FunctionCall"> & {
   name: string;
 
   /**
-   * The arguments as JSON text.
+   * The arguments as the text of a JSON object.
    *
    * @generated from field: string arguments = 2;
    */
@@ -211,7 +213,7 @@ export type FunctionCall = Message$1<"devtool.ag_ui.v1alpha.FunctionCall"> & {
 };
 
 /**
- * The tool of a call, and its arguments.
+ * The tool that is called, and its arguments.
  *
  * @generated from message devtool.ag_ui.v1alpha.FunctionCall
  */
@@ -224,7 +226,7 @@ export type FunctionCallJson = {
   name?: string;
 
   /**
-   * The arguments as JSON text.
+   * The arguments as the text of a JSON object.
    *
    * @generated from field: string arguments = 2;
    */
@@ -252,14 +254,14 @@ export type ContentPart = Message$1<"devtool.ag_ui.v1alpha.ContentPart"> & {
   type: string;
 
   /**
-   * The text of a text part. Empty for others.
+   * The text, if the type is `text`.
    *
    * @generated from field: string text = 2;
    */
   text: string;
 
   /**
-   * Where the bytes of other parts come from. Unset for text.
+   * The content, for all other types.
    *
    * @generated from field: devtool.ag_ui.v1alpha.PartSource source = 3;
    */
@@ -280,14 +282,14 @@ export type ContentPartJson = {
   type?: string;
 
   /**
-   * The text of a text part. Empty for others.
+   * The text, if the type is `text`.
    *
    * @generated from field: string text = 2;
    */
   text?: string;
 
   /**
-   * Where the bytes of other parts come from. Unset for text.
+   * The content, for all other types.
    *
    * @generated from field: devtool.ag_ui.v1alpha.PartSource source = 3;
    */
@@ -302,28 +304,28 @@ export const ContentPartSchema: GenMessage<ContentPart, {jsonType: ContentPartJs
   messageDesc(file_devtool_ag_ui_v1alpha_message, 3);
 
 /**
- * Where the bytes of a part come from.
+ * The content of a file in a message, or its location.
  *
  * @generated from message devtool.ag_ui.v1alpha.PartSource
  */
 export type PartSource = Message$1<"devtool.ag_ui.v1alpha.PartSource"> & {
   /**
-   * `data`, `url` or `file`. The server refuses `file`, the handle of a
-   * provider.
+   * `data` or `url`. The server rejects `file`, which refers to a file at a
+   * model provider.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * The bytes in base64, or the URL.
+   * The content in base64 for `data`, or the URL of the file for `url`.
    *
    * @generated from field: string value = 2;
    */
   value: string;
 
   /**
-   * Media type of the bytes, such as `image/png`. Required for `data`.
+   * Media type of the file, such as `image/png`. Required for `data`.
    *
    * @generated from field: string mime_type = 3;
    */
@@ -331,28 +333,28 @@ export type PartSource = Message$1<"devtool.ag_ui.v1alpha.PartSource"> & {
 };
 
 /**
- * Where the bytes of a part come from.
+ * The content of a file in a message, or its location.
  *
  * @generated from message devtool.ag_ui.v1alpha.PartSource
  */
 export type PartSourceJson = {
   /**
-   * `data`, `url` or `file`. The server refuses `file`, the handle of a
-   * provider.
+   * `data` or `url`. The server rejects `file`, which refers to a file at a
+   * model provider.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * The bytes in base64, or the URL.
+   * The content in base64 for `data`, or the URL of the file for `url`.
    *
    * @generated from field: string value = 2;
    */
   value?: string;
 
   /**
-   * Media type of the bytes, such as `image/png`. Required for `data`.
+   * Media type of the file, such as `image/png`. Required for `data`.
    *
    * @generated from field: string mime_type = 3;
    */

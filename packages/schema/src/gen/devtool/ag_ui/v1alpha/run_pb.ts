@@ -23,85 +23,94 @@ export const file_devtool_ag_ui_v1alpha_run: GenFile = /*@__PURE__*/
   fileDesc("Ch9kZXZ0b29sL2FnX3VpL3YxYWxwaGEvcnVuLnByb3RvEhVkZXZ0b29sLmFnX3VpLnYxYWxwaGEi/gIKDVJ1bkFnZW50SW5wdXQSEQoJdGhyZWFkX2lkGAEgASgJEg4KBnJ1bl9pZBgCIAEoCRIYChBwcm90b2NvbF92ZXJzaW9uGAMgASgJEhUKDXBhcmVudF9ydW5faWQYBCABKAkSJQoFc3RhdGUYBSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSMAoIbWVzc2FnZXMYBiADKAsyHi5kZXZ0b29sLmFnX3VpLnYxYWxwaGEuTWVzc2FnZRIqCgV0b29scxgHIAMoCzIbLmRldnRvb2wuYWdfdWkudjFhbHBoYS5Ub29sEi8KB2NvbnRleHQYCCADKAsyHi5kZXZ0b29sLmFnX3VpLnYxYWxwaGEuQ29udGV4dBIvCg9mb3J3YXJkZWRfcHJvcHMYCSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSMgoGcmVzdW1lGAogAygLMiIuZGV2dG9vbC5hZ191aS52MWFscGhhLlJlc3VtZUVudHJ5IhQKBFRvb2wSDAoEbmFtZRgBIAEoCSItCgdDb250ZXh0EhMKC2Rlc2NyaXB0aW9uGAEgASgJEg0KBXZhbHVlGAIgASgJIocBCgtSZXN1bWVFbnRyeRIUCgxpbnRlcnJ1cHRfaWQYASABKAkSDgoGc3RhdHVzGAIgASgJEicKB3BheWxvYWQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKQoIbWV0YWRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ip0BCg9BcHByb3ZhbFBheWxvYWQSFQoIYXBwcm92ZWQYASABKAhIAIgBARIOCgZvcHRpb24YAiABKAkSLAoLZWRpdGVkX2FyZ3MYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhgKC25ld19jb250ZW50GAQgASgJSAGIAQFCCwoJX2FwcHJvdmVkQg4KDF9uZXdfY29udGVudCIcCgxJbnB1dFBheWxvYWQSDAoEdGV4dBgBIAEoCSLOAQoORm9yd2FyZGVkUHJvcHMSNAoIc2V0dGluZ3MYASABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgCIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSOgoQbWVzc2FnZV9zZXR0aW5ncxgDIAEoCzIgLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlU2V0dGluZ3MSDgoGY2FuY2VsGAQgASgIYgZwcm90bzM", [file_devtool_a2a_v1alpha_settings, file_devtool_ag_ui_v1alpha_message, file_devtool_v1alpha_message_settings, file_devtool_v1alpha_session_settings, file_google_protobuf_struct]);
 
 /**
- * Body of `POST /ag-ui`: starts a run.
+ * Body of `POST /ag-ui`, which starts a run. The response is a stream of
+ * server-sent events, from `RunStartedEvent` to `RunFinishedEvent` or
+ * `RunErrorEvent`.
  *
- * A field that this message does not have is ignored, as AG-UI asks.
+ * Unknown fields are ignored, as AG-UI requires.
  *
  * @generated from message devtool.ag_ui.v1alpha.RunAgentInput
  */
 export type RunAgentInput = Message<"devtool.ag_ui.v1alpha.RunAgentInput"> & {
   /**
-   * The thread: the id of a conversation of the caller. An unknown one starts
-   * it. Required.
+   * The id of the thread: a conversation of the caller, named by its context
+   * id. An id that is not known starts a new thread. Required.
    *
    * @generated from field: string thread_id = 1;
    */
   threadId: string;
 
   /**
-   * The id of the run. The server repeats it, and it is the id of the message
-   * of a run that only answers. Required.
+   * The id of the run, chosen by the client and new for each run. If the run
+   * contains no new message, its answers are stored as a message with this id.
+   * Required.
    *
    * @generated from field: string run_id = 2;
    */
   runId: string;
 
   /**
-   * The version of AG-UI that the client speaks, such as `1.0`. Empty if the
-   * client sends none.
+   * Version of AG-UI that the client speaks, such as `1.0`. Empty if the client
+   * does not say. Versions other than 1.x fail with `invalid_argument`.
    *
    * @generated from field: string protocol_version = 3;
    */
   protocolVersion: string;
 
   /**
-   * The run that started this one. The server repeats it.
+   * The id of the run that started this one. The server only repeats it.
    *
    * @generated from field: string parent_run_id = 4;
    */
   parentRunId: string;
 
   /**
-   * State of the client. Must be empty: the server keeps none.
+   * State to share with the agent. Agents have none: must be unset, null or an
+   * empty object.
    *
    * @generated from field: google.protobuf.Value state = 5;
    */
   state?: Value | undefined;
 
   /**
-   * The thread as the client knows it, oldest message first. The user's
-   * messages at the end are new if the thread does not have their ids. Earlier
-   * messages are not read: the server has the thread itself.
+   * Messages of the thread as the client knows them, oldest first.
+   *
+   * The user's messages at the end are sent to the agent, except those whose
+   * ids the thread already has: they must not have changed. Earlier messages
+   * are only compared with those of the server, which sends its own if the
+   * client's differ.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.Message messages = 6;
    */
   messages: Message$1[];
 
   /**
-   * Tools of the client. Must be empty: agents cannot call them.
+   * Tools that the client runs. Must be empty: agents cannot call them. Tools
+   * of an MCP server can be added in `SessionSettings.mcp_servers`.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.Tool tools = 7;
    */
   tools: Tool[];
 
   /**
-   * What else the agent should know for this run. It is sent with the user's
-   * message, as a data part, and not read in a run without one.
+   * Further information for the agent. It is sent as a data part of the new
+   * message, and ignored in a run without one.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.Context context = 8;
    */
   context: Context[];
 
   /**
-   * Must be empty, or an object with the key `devtool` alone, which is a
-   * `ForwardedProps`.
+   * An object whose only key may be `devtool`, with a `ForwardedProps` as its
+   * value.
    *
    * @generated from field: google.protobuf.Value forwarded_props = 9;
    */
   forwardedProps?: Value | undefined;
 
   /**
-   * Answers to the interrupts of the thread: to all that are open.
+   * Answers to the interrupts of the thread. All that are open must be answered
+   * in one run.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.ResumeEntry resume = 10;
    */
@@ -109,85 +118,94 @@ export type RunAgentInput = Message<"devtool.ag_ui.v1alpha.RunAgentInput"> & {
 };
 
 /**
- * Body of `POST /ag-ui`: starts a run.
+ * Body of `POST /ag-ui`, which starts a run. The response is a stream of
+ * server-sent events, from `RunStartedEvent` to `RunFinishedEvent` or
+ * `RunErrorEvent`.
  *
- * A field that this message does not have is ignored, as AG-UI asks.
+ * Unknown fields are ignored, as AG-UI requires.
  *
  * @generated from message devtool.ag_ui.v1alpha.RunAgentInput
  */
 export type RunAgentInputJson = {
   /**
-   * The thread: the id of a conversation of the caller. An unknown one starts
-   * it. Required.
+   * The id of the thread: a conversation of the caller, named by its context
+   * id. An id that is not known starts a new thread. Required.
    *
    * @generated from field: string thread_id = 1;
    */
   threadId?: string;
 
   /**
-   * The id of the run. The server repeats it, and it is the id of the message
-   * of a run that only answers. Required.
+   * The id of the run, chosen by the client and new for each run. If the run
+   * contains no new message, its answers are stored as a message with this id.
+   * Required.
    *
    * @generated from field: string run_id = 2;
    */
   runId?: string;
 
   /**
-   * The version of AG-UI that the client speaks, such as `1.0`. Empty if the
-   * client sends none.
+   * Version of AG-UI that the client speaks, such as `1.0`. Empty if the client
+   * does not say. Versions other than 1.x fail with `invalid_argument`.
    *
    * @generated from field: string protocol_version = 3;
    */
   protocolVersion?: string;
 
   /**
-   * The run that started this one. The server repeats it.
+   * The id of the run that started this one. The server only repeats it.
    *
    * @generated from field: string parent_run_id = 4;
    */
   parentRunId?: string;
 
   /**
-   * State of the client. Must be empty: the server keeps none.
+   * State to share with the agent. Agents have none: must be unset, null or an
+   * empty object.
    *
    * @generated from field: google.protobuf.Value state = 5;
    */
   state?: ValueJson;
 
   /**
-   * The thread as the client knows it, oldest message first. The user's
-   * messages at the end are new if the thread does not have their ids. Earlier
-   * messages are not read: the server has the thread itself.
+   * Messages of the thread as the client knows them, oldest first.
+   *
+   * The user's messages at the end are sent to the agent, except those whose
+   * ids the thread already has: they must not have changed. Earlier messages
+   * are only compared with those of the server, which sends its own if the
+   * client's differ.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.Message messages = 6;
    */
   messages?: MessageJson[];
 
   /**
-   * Tools of the client. Must be empty: agents cannot call them.
+   * Tools that the client runs. Must be empty: agents cannot call them. Tools
+   * of an MCP server can be added in `SessionSettings.mcp_servers`.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.Tool tools = 7;
    */
   tools?: ToolJson[];
 
   /**
-   * What else the agent should know for this run. It is sent with the user's
-   * message, as a data part, and not read in a run without one.
+   * Further information for the agent. It is sent as a data part of the new
+   * message, and ignored in a run without one.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.Context context = 8;
    */
   context?: ContextJson[];
 
   /**
-   * Must be empty, or an object with the key `devtool` alone, which is a
-   * `ForwardedProps`.
+   * An object whose only key may be `devtool`, with a `ForwardedProps` as its
+   * value.
    *
    * @generated from field: google.protobuf.Value forwarded_props = 9;
    */
   forwardedProps?: ValueJson;
 
   /**
-   * Answers to the interrupts of the thread: to all that are open.
+   * Answers to the interrupts of the thread. All that are open must be answered
+   * in one run.
    *
    * @generated from field: repeated devtool.ag_ui.v1alpha.ResumeEntry resume = 10;
    */
@@ -202,7 +220,7 @@ export const RunAgentInputSchema: GenMessage<RunAgentInput, {jsonType: RunAgentI
   messageDesc(file_devtool_ag_ui_v1alpha_run, 0);
 
 /**
- * A tool of a client. Only its name is read, for the error that refuses it.
+ * A tool of a client. Not supported: only its name is read, for the error.
  *
  * @generated from message devtool.ag_ui.v1alpha.Tool
  */
@@ -216,7 +234,7 @@ export type Tool = Message<"devtool.ag_ui.v1alpha.Tool"> & {
 };
 
 /**
- * A tool of a client. Only its name is read, for the error that refuses it.
+ * A tool of a client. Not supported: only its name is read, for the error.
  *
  * @generated from message devtool.ag_ui.v1alpha.Tool
  */
@@ -237,20 +255,20 @@ export const ToolSchema: GenMessage<Tool, {jsonType: ToolJson}> = /*@__PURE__*/
   messageDesc(file_devtool_ag_ui_v1alpha_run, 1);
 
 /**
- * What an agent should know for a run.
+ * One piece of information for the agent.
  *
  * @generated from message devtool.ag_ui.v1alpha.Context
  */
 export type Context = Message<"devtool.ag_ui.v1alpha.Context"> & {
   /**
-   * What this is.
+   * What the value means, for the agent.
    *
    * @generated from field: string description = 1;
    */
   description: string;
 
   /**
-   * Its value.
+   * The information, as text.
    *
    * @generated from field: string value = 2;
    */
@@ -258,20 +276,20 @@ export type Context = Message<"devtool.ag_ui.v1alpha.Context"> & {
 };
 
 /**
- * What an agent should know for a run.
+ * One piece of information for the agent.
  *
  * @generated from message devtool.ag_ui.v1alpha.Context
  */
 export type ContextJson = {
   /**
-   * What this is.
+   * What the value means, for the agent.
    *
    * @generated from field: string description = 1;
    */
   description?: string;
 
   /**
-   * Its value.
+   * The information, as text.
    *
    * @generated from field: string value = 2;
    */
@@ -286,38 +304,39 @@ export const ContextSchema: GenMessage<Context, {jsonType: ContextJson}> = /*@__
   messageDesc(file_devtool_ag_ui_v1alpha_run, 2);
 
 /**
- * The answer to one interrupt. Unknown fields are errors, except `metadata`.
+ * The answer to one interrupt. Unknown fields are errors.
  *
  * @generated from message devtool.ag_ui.v1alpha.ResumeEntry
  */
 export type ResumeEntry = Message<"devtool.ag_ui.v1alpha.ResumeEntry"> & {
   /**
-   * The id of the interrupt. Required.
+   * The id of the interrupt, as in `Interrupt.id`. Required.
    *
    * @generated from field: string interrupt_id = 1;
    */
   interruptId: string;
 
   /**
-   * `resolved` or `cancelled`. Required.
+   * `resolved` to answer, or `cancelled` to decline. Required.
    *
-   * `cancelled` declines a tool call, and cancels a task that waits for
-   * anything else.
+   * `cancelled` declines a tool call. If the task waits for anything else, it
+   * cancels the task.
    *
    * @generated from field: string status = 2;
    */
   status: string;
 
   /**
-   * What the interrupt asks for: `ApprovalPayload` for the reason `tool_call`,
-   * otherwise `InputPayload`. Must be unset for `cancelled`.
+   * The answer: an `ApprovalPayload` to an interrupt with the reason
+   * `tool_call`, and otherwise an `InputPayload`. Must be unset for
+   * `cancelled`.
    *
    * @generated from field: google.protobuf.Value payload = 3;
    */
   payload?: Value | undefined;
 
   /**
-   * Data of the client about the answer. Not read.
+   * Data of the client, which the server ignores.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
    */
@@ -325,38 +344,39 @@ export type ResumeEntry = Message<"devtool.ag_ui.v1alpha.ResumeEntry"> & {
 };
 
 /**
- * The answer to one interrupt. Unknown fields are errors, except `metadata`.
+ * The answer to one interrupt. Unknown fields are errors.
  *
  * @generated from message devtool.ag_ui.v1alpha.ResumeEntry
  */
 export type ResumeEntryJson = {
   /**
-   * The id of the interrupt. Required.
+   * The id of the interrupt, as in `Interrupt.id`. Required.
    *
    * @generated from field: string interrupt_id = 1;
    */
   interruptId?: string;
 
   /**
-   * `resolved` or `cancelled`. Required.
+   * `resolved` to answer, or `cancelled` to decline. Required.
    *
-   * `cancelled` declines a tool call, and cancels a task that waits for
-   * anything else.
+   * `cancelled` declines a tool call. If the task waits for anything else, it
+   * cancels the task.
    *
    * @generated from field: string status = 2;
    */
   status?: string;
 
   /**
-   * What the interrupt asks for: `ApprovalPayload` for the reason `tool_call`,
-   * otherwise `InputPayload`. Must be unset for `cancelled`.
+   * The answer: an `ApprovalPayload` to an interrupt with the reason
+   * `tool_call`, and otherwise an `InputPayload`. Must be unset for
+   * `cancelled`.
    *
    * @generated from field: google.protobuf.Value payload = 3;
    */
   payload?: ValueJson;
 
   /**
-   * Data of the client about the answer. Not read.
+   * Data of the client, which the server ignores.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
    */
@@ -385,26 +405,26 @@ export type ApprovalPayload = Message<"devtool.ag_ui.v1alpha.ApprovalPayload"> &
   approved?: boolean | undefined;
 
   /**
-   * The id of one of the options that the interrupt offers. Empty means
-   * `proceed_once` if `approved` is true, and otherwise `cancel`. An option that
-   * contradicts `approved` is an error.
+   * The id of one of the options in `InterruptDetail.confirmation_request`.
+   * Empty means `proceed_once` if `approved` is true, and otherwise `cancel`.
+   * An option that contradicts `approved` is an error.
    *
    * @generated from field: string option = 2;
    */
   option: string;
 
   /**
-   * Arguments that replace all arguments of the call. Nothing runs yet: the
-   * call asks again with these arguments, in an interrupt of the same run.
-   * Unset leaves the arguments.
+   * Arguments that replace all arguments of the call. The call does not run
+   * yet, but asks again with these arguments, in another interrupt at the end
+   * of the run. Unset keeps the arguments.
    *
    * @generated from field: google.protobuf.Struct edited_args = 3;
    */
   editedArgs?: JsonObject | undefined;
 
   /**
-   * The content to write in place of the proposed one, for a call that proposes
-   * a file change. Unset leaves the content.
+   * Replaces the content that the call proposes for a file. Unset accepts it as
+   * proposed.
    *
    * @generated from field: optional string new_content = 4;
    */
@@ -426,26 +446,26 @@ export type ApprovalPayloadJson = {
   approved?: boolean;
 
   /**
-   * The id of one of the options that the interrupt offers. Empty means
-   * `proceed_once` if `approved` is true, and otherwise `cancel`. An option that
-   * contradicts `approved` is an error.
+   * The id of one of the options in `InterruptDetail.confirmation_request`.
+   * Empty means `proceed_once` if `approved` is true, and otherwise `cancel`.
+   * An option that contradicts `approved` is an error.
    *
    * @generated from field: string option = 2;
    */
   option?: string;
 
   /**
-   * Arguments that replace all arguments of the call. Nothing runs yet: the
-   * call asks again with these arguments, in an interrupt of the same run.
-   * Unset leaves the arguments.
+   * Arguments that replace all arguments of the call. The call does not run
+   * yet, but asks again with these arguments, in another interrupt at the end
+   * of the run. Unset keeps the arguments.
    *
    * @generated from field: google.protobuf.Struct edited_args = 3;
    */
   editedArgs?: StructJson;
 
   /**
-   * The content to write in place of the proposed one, for a call that proposes
-   * a file change. Unset leaves the content.
+   * Replaces the content that the call proposes for a file. Unset accepts it as
+   * proposed.
    *
    * @generated from field: optional string new_content = 4;
    */
@@ -467,7 +487,7 @@ export const ApprovalPayloadSchema: GenMessage<ApprovalPayload, {jsonType: Appro
  */
 export type InputPayload = Message<"devtool.ag_ui.v1alpha.InputPayload"> & {
   /**
-   * What the user says. Required.
+   * The message to the agent. Required.
    *
    * @generated from field: string text = 1;
    */
@@ -482,7 +502,7 @@ export type InputPayload = Message<"devtool.ag_ui.v1alpha.InputPayload"> & {
  */
 export type InputPayloadJson = {
   /**
-   * What the user says. Required.
+   * The message to the agent. Required.
    *
    * @generated from field: string text = 1;
    */
@@ -497,7 +517,7 @@ export const InputPayloadSchema: GenMessage<InputPayload, {jsonType: InputPayloa
   messageDesc(file_devtool_ag_ui_v1alpha_run, 5);
 
 /**
- * What a client may set beyond AG-UI, in `forwardedProps.devtool`. Unknown
+ * Settings for which AG-UI has no field, in `forwardedProps.devtool`. Unknown
  * fields are errors.
  *
  * @generated from message devtool.ag_ui.v1alpha.ForwardedProps
@@ -525,8 +545,8 @@ export type ForwardedProps = Message<"devtool.ag_ui.v1alpha.ForwardedProps"> & {
   messageSettings?: MessageSettings | undefined;
 
   /**
-   * Whether the run stops the agent: its task is canceled. Such a run sends
-   * neither a message nor answers.
+   * Whether to cancel the task of the thread. Such a run must contain neither a
+   * new message nor answers.
    *
    * @generated from field: bool cancel = 4;
    */
@@ -534,7 +554,7 @@ export type ForwardedProps = Message<"devtool.ag_ui.v1alpha.ForwardedProps"> & {
 };
 
 /**
- * What a client may set beyond AG-UI, in `forwardedProps.devtool`. Unknown
+ * Settings for which AG-UI has no field, in `forwardedProps.devtool`. Unknown
  * fields are errors.
  *
  * @generated from message devtool.ag_ui.v1alpha.ForwardedProps
@@ -562,8 +582,8 @@ export type ForwardedPropsJson = {
   messageSettings?: MessageSettingsJson;
 
   /**
-   * Whether the run stops the agent: its task is canceled. Such a run sends
-   * neither a message nor answers.
+   * Whether to cancel the task of the thread. Such a run must contain neither a
+   * new message nor answers.
    *
    * @generated from field: bool cancel = 4;
    */

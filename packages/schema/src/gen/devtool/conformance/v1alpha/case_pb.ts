@@ -82,7 +82,7 @@ export const SuiteSchema: GenMessage<Suite, {jsonType: SuiteJson}> = /*@__PURE__
   messageDesc(file_devtool_conformance_v1alpha_case, 0);
 
 /**
- * A conformance case: steps that a client plays, and the expected responses.
+ * A conformance case: requests to send to a server, and the expected responses.
  *
  * @generated from message devtool.conformance.v1alpha.Case
  */
@@ -131,7 +131,7 @@ export type Case = Message<"devtool.conformance.v1alpha.Case"> & {
 };
 
 /**
- * A conformance case: steps that a client plays, and the expected responses.
+ * A conformance case: requests to send to a server, and the expected responses.
  *
  * @generated from message devtool.conformance.v1alpha.Case
  */
@@ -212,7 +212,7 @@ export type Step = Message<"devtool.conformance.v1alpha.Step"> & {
   params?: Value | undefined;
 
   /**
-   * HTTP request to send if there is no method.
+   * HTTP request to send if `method` is empty.
    *
    * @generated from field: devtool.conformance.v1alpha.HttpRequest http = 3;
    */
@@ -241,12 +241,12 @@ export type Step = Message<"devtool.conformance.v1alpha.Step"> & {
   expect?: Expectation | undefined;
 
   /**
-   * Values to save for later steps: maps the name of a variable to the place of
-   * its value.
+   * Strings to save for later steps: maps the name of a variable to the place
+   * of its value.
    *
-   * A place is a list of keys separated by dots, in the result or, for a
-   * stream, in its frames. `\.` is a dot in a key. `<header:NAME>` is a header of
-   * the response.
+   * A place is a list of keys and list indexes separated by dots, in the result
+   * or, for a stream, in the first frame that has a string there. `\.` is a dot
+   * in a key. `<header:NAME>` is a header of the response.
    *
    * @generated from field: map<string, string> capture = 7;
    */
@@ -267,8 +267,8 @@ export type Step = Message<"devtool.conformance.v1alpha.Step"> & {
   bindings: string[];
 
   /**
-   * Another acceptable response, if another requirement contradicts the one
-   * that `expect` stands for.
+   * Another acceptable response, where another requirement contradicts the one
+   * that `expect` tests.
    *
    * @generated from field: devtool.conformance.v1alpha.Reading reading = 22;
    */
@@ -301,7 +301,7 @@ export type StepJson = {
   params?: ValueJson;
 
   /**
-   * HTTP request to send if there is no method.
+   * HTTP request to send if `method` is empty.
    *
    * @generated from field: devtool.conformance.v1alpha.HttpRequest http = 3;
    */
@@ -330,12 +330,12 @@ export type StepJson = {
   expect?: ExpectationJson;
 
   /**
-   * Values to save for later steps: maps the name of a variable to the place of
-   * its value.
+   * Strings to save for later steps: maps the name of a variable to the place
+   * of its value.
    *
-   * A place is a list of keys separated by dots, in the result or, for a
-   * stream, in its frames. `\.` is a dot in a key. `<header:NAME>` is a header of
-   * the response.
+   * A place is a list of keys and list indexes separated by dots, in the result
+   * or, for a stream, in the first frame that has a string there. `\.` is a dot
+   * in a key. `<header:NAME>` is a header of the response.
    *
    * @generated from field: map<string, string> capture = 7;
    */
@@ -356,8 +356,8 @@ export type StepJson = {
   bindings?: string[];
 
   /**
-   * Another acceptable response, if another requirement contradicts the one
-   * that `expect` stands for.
+   * Another acceptable response, where another requirement contradicts the one
+   * that `expect` tests.
    *
    * @generated from field: devtool.conformance.v1alpha.Reading reading = 22;
    */
@@ -372,17 +372,17 @@ export const StepSchema: GenMessage<Step, {jsonType: StepJson}> = /*@__PURE__*/
   messageDesc(file_devtool_conformance_v1alpha_case, 2);
 
 /**
- * A response that follows another requirement than the one that the step tests,
- * where the two contradict each other.
+ * A response that meets another requirement instead of the one that the step
+ * tests, where the two contradict each other.
  *
- * A case with this outcome does not pass, but its report names the reading
- * instead of a failure.
+ * A case with this response does not pass, but its report names the other
+ * requirement instead of a failure.
  *
  * @generated from message devtool.conformance.v1alpha.Reading
  */
 export type Reading = Message<"devtool.conformance.v1alpha.Reading"> & {
   /**
-   * The requirement that the response follows, such as `STREAM-5`.
+   * The other requirement, such as `STREAM-5`.
    *
    * @generated from field: string requirement = 1;
    */
@@ -412,17 +412,17 @@ export type Reading = Message<"devtool.conformance.v1alpha.Reading"> & {
 };
 
 /**
- * A response that follows another requirement than the one that the step tests,
- * where the two contradict each other.
+ * A response that meets another requirement instead of the one that the step
+ * tests, where the two contradict each other.
  *
- * A case with this outcome does not pass, but its report names the reading
- * instead of a failure.
+ * A case with this response does not pass, but its report names the other
+ * requirement instead of a failure.
  *
  * @generated from message devtool.conformance.v1alpha.Reading
  */
 export type ReadingJson = {
   /**
-   * The requirement that the response follows, such as `STREAM-5`.
+   * The other requirement, such as `STREAM-5`.
    *
    * @generated from field: string requirement = 1;
    */
@@ -556,8 +556,8 @@ export type Expectation = Message<"devtool.conformance.v1alpha.Expectation"> & {
   errorCode?: number | undefined;
 
   /**
-   * Matches the data of the error. In A2A 1.0, these are the details of the
-   * error, in every binding.
+   * Matches the data of the error. In A2A 1.0, this is the list of the error's
+   * details, in every binding.
    *
    * @generated from field: google.protobuf.Value error_data = 3;
    */
@@ -671,8 +671,8 @@ export type ExpectationJson = {
   errorCode?: number;
 
   /**
-   * Matches the data of the error. In A2A 1.0, these are the details of the
-   * error, in every binding.
+   * Matches the data of the error. In A2A 1.0, this is the list of the error's
+   * details, in every binding.
    *
    * @generated from field: google.protobuf.Value error_data = 3;
    */
@@ -807,7 +807,7 @@ export type Golden = Message<"devtool.conformance.v1alpha.Golden"> & {
   type: string;
 
   /**
-   * The JSON that a writer produces, except for the order of keys.
+   * The JSON that a writer must produce, in any order of keys.
    *
    * @generated from field: google.protobuf.Value json = 2;
    */
@@ -858,7 +858,7 @@ export type GoldenJson = {
   type?: string;
 
   /**
-   * The JSON that a writer produces, except for the order of keys.
+   * The JSON that a writer must produce, in any order of keys.
    *
    * @generated from field: google.protobuf.Value json = 2;
    */

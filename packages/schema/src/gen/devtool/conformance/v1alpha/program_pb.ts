@@ -19,11 +19,11 @@ export const file_devtool_conformance_v1alpha_program: GenFile = /*@__PURE__*/
   fileDesc("CilkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHJvZ3JhbS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIpwDCg5Qcm9ncmFtUmVxdWVzdBI6CglyZWFkX2pzb24YASABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZEpzb25IABI+CgtyZWFkX2JpbmFyeRgCIAEoCzInLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5SZWFkQmluYXJ5SAASOQoIY29udmVyc2UYAyABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIABI3CgZyZXN1bWUYCiABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIABJJChFjb252ZXJzZV9vdmVyX2EyYRgLIAEoCzIsLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db252ZXJzZU92ZXJBMmFIABJHCg9yZXN1bWVfb3Zlcl9hMmEYDCABKAsyLC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VPdmVyQTJhSABCBgoEd29yayKrAQoPUHJvZ3JhbVJlc3BvbnNlEhAKBmJpbmFyeRgBIAEoDEgAEg4KBGpzb24YAiABKAlIABJBCgxjb252ZXJzYXRpb24YAyABKAsyKS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2F0aW9uSAASEQoHcmVmdXNlZBgEIAEoCUgAEhUKC3Vuc3VwcG9ydGVkGAUgASgJSABCCQoHb3V0Y29tZSImCghSZWFkSnNvbhIMCgR0eXBlGAEgASgJEgwKBGpzb24YAiABKAkiKgoKUmVhZEJpbmFyeRIMCgR0eXBlGAEgASgJEg4KBmJpbmFyeRgCIAEoDCJsCghDb252ZXJzZRILCgN1cmwYASABKAkSDQoFdG9rZW4YAiABKAkSDgoGcHJvbXB0GAMgASgJEjQKB2Fuc3dlcnMYBCADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQW5zd2VyIoIBCg9Db252ZXJzZU92ZXJBMmESOwoMY29udmVyc2F0aW9uGAEgASgLMiUuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbnZlcnNlEhgKEHByb3RvY29sX3ZlcnNpb24YAiABKAkSGAoQcHJvdG9jb2xfYmluZGluZxgDIAEoCSJFCgZBbnN3ZXISEQoJb3B0aW9uX2lkGAEgASgJEhgKC25ld19jb250ZW50GAIgASgJSACIAQFCDgoMX25ld19jb250ZW50Il8KDENvbnZlcnNhdGlvbhIqCgZldmVudHMYASADKAsyGi5kZXZ0b29sLnYxYWxwaGEuVGFza0V2ZW50EiMKBHRhc2sYAiABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzayJHCgxQcm9ncmFtU3VpdGUSNwoFY2FzZXMYASADKAsyKC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUHJvZ3JhbUNhc2UiwwEKC1Byb2dyYW1DYXNlEgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRIOCgZwcm9tcHQYAyABKAkSNAoHYW5zd2VycxgEIAMoCzIjLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5BbnN3ZXISJgoGZXZlbnRzGAUgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiQKBHRhc2sYBiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUiswIKB0JpbmRpbmcSDQoFdGl0bGUYASABKAkSMwoFbmVlZHMYAiADKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBIzCgVidWlsZBgDIAMoCzIkLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db21tYW5kEjUKB3Byb2dyYW0YBCABKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBI1CgdleGFtcGxlGAYgASgLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbW1hbmQSQQoOa25vd25fZmFpbHVyZXMYBSADKAsyKS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuS25vd25GYWlsdXJlIhgKB0NvbW1hbmQSDQoFd29yZHMYASADKAkiKgoMS25vd25GYWlsdXJlEgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCWIGcHJvdG8z", [file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_struct]);
 
 /**
- * Asks a program under test to do one piece of work.
+ * A task for a program under test.
  *
  * The program reads requests from standard input, each preceded by its length
- * as a varint. The next request follows after the response to this one. The
- * program exits at the end of its input.
+ * as a varint, and responds to one before it reads the next. It exits at the
+ * end of its input.
  *
  * @generated from message devtool.conformance.v1alpha.ProgramRequest
  */
@@ -93,11 +93,11 @@ export type ProgramRequest = Message<"devtool.conformance.v1alpha.ProgramRequest
 };
 
 /**
- * Asks a program under test to do one piece of work.
+ * A task for a program under test.
  *
  * The program reads requests from standard input, each preceded by its length
- * as a varint. The next request follows after the response to this one. The
- * program exits at the end of its input.
+ * as a varint, and responds to one before it reads the next. It exits at the
+ * end of its input.
  *
  * @generated from message devtool.conformance.v1alpha.ProgramRequest
  */
@@ -160,8 +160,8 @@ export const ProgramRequestSchema: GenMessage<ProgramRequest, {jsonType: Program
   messageDesc(file_devtool_conformance_v1alpha_program, 0);
 
 /**
- * Response to a request, written to standard output, preceded by its length as
- * a varint.
+ * The response to a request, written to standard output, preceded by its length
+ * as a varint.
  *
  * @generated from message devtool.conformance.v1alpha.ProgramResponse
  */
@@ -209,7 +209,7 @@ export type ProgramResponse = Message<"devtool.conformance.v1alpha.ProgramRespon
     case: "refused";
   } | {
     /**
-     * The work that the program does not support.
+     * Name of the work that the program does not support.
      *
      * @generated from field: string unsupported = 5;
      */
@@ -219,8 +219,8 @@ export type ProgramResponse = Message<"devtool.conformance.v1alpha.ProgramRespon
 };
 
 /**
- * Response to a request, written to standard output, preceded by its length as
- * a varint.
+ * The response to a request, written to standard output, preceded by its length
+ * as a varint.
  *
  * @generated from message devtool.conformance.v1alpha.ProgramResponse
  */
@@ -258,7 +258,7 @@ export type ProgramResponseJson = {
   refused?: string;
 
   /**
-   * The work that the program does not support.
+   * Name of the work that the program does not support.
    *
    * @generated from field: string unsupported = 5;
    */
@@ -273,7 +273,7 @@ export const ProgramResponseSchema: GenMessage<ProgramResponse, {jsonType: Progr
   messageDesc(file_devtool_conformance_v1alpha_program, 1);
 
 /**
- * Converts a message from JSON to binary.
+ * A message to convert from JSON to binary.
  *
  * @generated from message devtool.conformance.v1alpha.ReadJson
  */
@@ -295,7 +295,7 @@ export type ReadJson = Message<"devtool.conformance.v1alpha.ReadJson"> & {
 };
 
 /**
- * Converts a message from JSON to binary.
+ * A message to convert from JSON to binary.
  *
  * @generated from message devtool.conformance.v1alpha.ReadJson
  */
@@ -324,7 +324,7 @@ export const ReadJsonSchema: GenMessage<ReadJson, {jsonType: ReadJsonJson}> = /*
   messageDesc(file_devtool_conformance_v1alpha_program, 2);
 
 /**
- * Converts a message from binary to JSON.
+ * A message to convert from binary to JSON.
  *
  * @generated from message devtool.conformance.v1alpha.ReadBinary
  */
@@ -345,7 +345,7 @@ export type ReadBinary = Message<"devtool.conformance.v1alpha.ReadBinary"> & {
 };
 
 /**
- * Converts a message from binary to JSON.
+ * A message to convert from binary to JSON.
  *
  * @generated from message devtool.conformance.v1alpha.ReadBinary
  */
@@ -373,7 +373,7 @@ export const ReadBinarySchema: GenMessage<ReadBinary, {jsonType: ReadBinaryJson}
   messageDesc(file_devtool_conformance_v1alpha_program, 3);
 
 /**
- * Starts a task, answers its questions and follows it to its end.
+ * A conversation: start a task, answer its questions, and follow it to its end.
  *
  * Unless the request says otherwise, the program may use any protocol that the
  * server supports.
@@ -405,8 +405,8 @@ export type Converse = Message<"devtool.conformance.v1alpha.Converse"> & {
   /**
    * Answers to the confirmation requests, in order.
    *
-   * Requests that are open at the same time are answered in one message. A
-   * request without an answer here is `refused`.
+   * Requests that are open at the same time are answered in one message. If
+   * there are more requests than answers, the program responds with `refused`.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Answer answers = 4;
    */
@@ -414,7 +414,7 @@ export type Converse = Message<"devtool.conformance.v1alpha.Converse"> & {
 };
 
 /**
- * Starts a task, answers its questions and follows it to its end.
+ * A conversation: start a task, answer its questions, and follow it to its end.
  *
  * Unless the request says otherwise, the program may use any protocol that the
  * server supports.
@@ -446,8 +446,8 @@ export type ConverseJson = {
   /**
    * Answers to the confirmation requests, in order.
    *
-   * Requests that are open at the same time are answered in one message. A
-   * request without an answer here is `refused`.
+   * Requests that are open at the same time are answered in one message. If
+   * there are more requests than answers, the program responds with `refused`.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Answer answers = 4;
    */
@@ -462,9 +462,8 @@ export const ConverseSchema: GenMessage<Converse, {jsonType: ConverseJson}> = /*
   messageDesc(file_devtool_conformance_v1alpha_program, 4);
 
 /**
- * Runs a conversation over one version and binding of A2A, with the
- * development-tool extension. A program that does not support them responds
- * with `unsupported`.
+ * A conversation over one version and binding of A2A, with the development-tool
+ * extension. A program that does not support them responds with `unsupported`.
  *
  * @generated from message devtool.conformance.v1alpha.ConverseOverA2a
  */
@@ -493,9 +492,8 @@ export type ConverseOverA2a = Message<"devtool.conformance.v1alpha.ConverseOverA
 };
 
 /**
- * Runs a conversation over one version and binding of A2A, with the
- * development-tool extension. A program that does not support them responds
- * with `unsupported`.
+ * A conversation over one version and binding of A2A, with the development-tool
+ * extension. A program that does not support them responds with `unsupported`.
  *
  * @generated from message devtool.conformance.v1alpha.ConverseOverA2a
  */
@@ -580,7 +578,7 @@ export const AnswerSchema: GenMessage<Answer, {jsonType: AnswerJson}> = /*@__PUR
   messageDesc(file_devtool_conformance_v1alpha_program, 6);
 
 /**
- * What a program received of a task.
+ * The events of a task that a program received.
  *
  * @generated from message devtool.conformance.v1alpha.Conversation
  */
@@ -601,7 +599,7 @@ export type Conversation = Message<"devtool.conformance.v1alpha.Conversation"> &
 };
 
 /**
- * What a program received of a task.
+ * The events of a task that a program received.
  *
  * @generated from message devtool.conformance.v1alpha.Conversation
  */

@@ -66,8 +66,8 @@ export const PushSuiteSchema: GenMessage<PushSuite, {jsonType: PushSuiteJson}> =
   messageDesc(file_devtool_conformance_v1alpha_push, 0);
 
 /**
- * What a client requests from a server, how the receiver responds to the posts,
- * and which posts must arrive.
+ * A test of push notifications: the requests of a client, how the receiver
+ * responds to the posts, and the posts that must arrive.
  *
  * In strings, `${receiver}` is the URL of the receiver in this case. Rules for
  * all posts, such as that they are a `StreamResponse` in A2A 1.0, are not
@@ -133,8 +133,8 @@ export type PushCase = Message<"devtool.conformance.v1alpha.PushCase"> & {
 };
 
 /**
- * What a client requests from a server, how the receiver responds to the posts,
- * and which posts must arrive.
+ * A test of push notifications: the requests of a client, how the receiver
+ * responds to the posts, and the posts that must arrive.
  *
  * In strings, `${receiver}` is the URL of the receiver in this case. Rules for
  * all posts, such as that they are a `StreamResponse` in A2A 1.0, are not
@@ -227,8 +227,8 @@ export type Post = Message<"devtool.conformance.v1alpha.Post"> & {
   headers: { [key: string]: string };
 
   /**
-   * Whether the event id, in the header `Devtool-Event-Id`, must be that of the
-   * previous post.
+   * Whether the post must have the same event id as the previous post, in the
+   * header `Devtool-Event-Id`.
    *
    * @generated from field: bool repeats = 3;
    */
@@ -263,8 +263,8 @@ export type PostJson = {
   headers?: { [key: string]: string };
 
   /**
-   * Whether the event id, in the header `Devtool-Event-Id`, must be that of the
-   * previous post.
+   * Whether the post must have the same event id as the previous post, in the
+   * header `Devtool-Event-Id`.
    *
    * @generated from field: bool repeats = 3;
    */

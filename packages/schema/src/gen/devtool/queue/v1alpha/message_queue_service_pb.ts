@@ -124,8 +124,7 @@ export const WithdrawMessageResponseSchema: GenMessage<WithdrawMessageResponse, 
  */
 export const MessageQueueService: GenService<{
   /**
-   * Removes a message from the queue of a task. The JSON-RPC method is
-   * `WithdrawMessage`.
+   * Removes a message from the queue of a task.
    *
    * Fails with NOT_FOUND if the task or the message does not exist, and with
    * FAILED_PRECONDITION if the agent has already taken the message or the task

@@ -42,14 +42,16 @@ export type SendMessageConfiguration = Message$1<"lf.a2a.v1.SendMessageConfigura
 
   /**
    * Maximum number of messages in the history of the response, newest kept. 0
-   * returns none; unset lets the server choose.
+   * returns none. Unset lets the server choose; devtool returns the messages of
+   * the exchange (STREAM-9).
    *
    * @generated from field: optional int32 history_length = 3;
    */
   historyLength?: number | undefined;
 
   /**
-   * Whether to respond as soon as the task is created.
+   * Whether to respond as soon as the task is created, instead of when it has
+   * ended or needs input. Streams ignore it.
    *
    * @generated from field: bool return_immediately = 4;
    */
@@ -78,14 +80,16 @@ export type SendMessageConfigurationJson = {
 
   /**
    * Maximum number of messages in the history of the response, newest kept. 0
-   * returns none; unset lets the server choose.
+   * returns none. Unset lets the server choose; devtool returns the messages of
+   * the exchange (STREAM-9).
    *
    * @generated from field: optional int32 history_length = 3;
    */
   historyLength?: number;
 
   /**
-   * Whether to respond as soon as the task is created.
+   * Whether to respond as soon as the task is created, instead of when it has
+   * ended or needs input. Streams ignore it.
    *
    * @generated from field: bool return_immediately = 4;
    */
@@ -636,7 +640,7 @@ export const ArtifactSchema: GenMessage<Artifact, {jsonType: ArtifactJson}> = /*
   messageDesc(file_lf_a2a_v1_a2a, 5);
 
 /**
- * Stream update: a change of state, or a payload of an extension.
+ * A change of a task's state, or a payload of an extension, in a stream.
  *
  * @generated from message lf.a2a.v1.TaskStatusUpdateEvent
  */
@@ -671,7 +675,7 @@ export type TaskStatusUpdateEvent = Message$1<"lf.a2a.v1.TaskStatusUpdateEvent">
 };
 
 /**
- * Stream update: a change of state, or a payload of an extension.
+ * A change of a task's state, or a payload of an extension, in a stream.
  *
  * @generated from message lf.a2a.v1.TaskStatusUpdateEvent
  */
@@ -713,7 +717,7 @@ export const TaskStatusUpdateEventSchema: GenMessage<TaskStatusUpdateEvent, {jso
   messageDesc(file_lf_a2a_v1_a2a, 6);
 
 /**
- * Stream update: a new or extended artifact.
+ * A new or extended artifact of a task, in a stream.
  *
  * @generated from message lf.a2a.v1.TaskArtifactUpdateEvent
  */
@@ -763,7 +767,7 @@ export type TaskArtifactUpdateEvent = Message$1<"lf.a2a.v1.TaskArtifactUpdateEve
 };
 
 /**
- * Stream update: a new or extended artifact.
+ * A new or extended artifact of a task, in a stream.
  *
  * @generated from message lf.a2a.v1.TaskArtifactUpdateEvent
  */
@@ -820,7 +824,7 @@ export const TaskArtifactUpdateEventSchema: GenMessage<TaskArtifactUpdateEvent, 
   messageDesc(file_lf_a2a_v1_a2a, 7);
 
 /**
- * Authentication of push notifications.
+ * How posts of push notifications authenticate themselves to their receiver.
  *
  * @generated from message lf.a2a.v1.AuthenticationInfo
  */
@@ -833,7 +837,8 @@ export type AuthenticationInfo = Message$1<"lf.a2a.v1.AuthenticationInfo"> & {
   scheme: string;
 
   /**
-   * Credentials for the scheme.
+   * Credentials for the scheme, which follow it in the `Authorization` header.
+   * For `Bearer`, empty makes devtool send a token that it signs itself.
    *
    * @generated from field: string credentials = 2;
    */
@@ -841,7 +846,7 @@ export type AuthenticationInfo = Message$1<"lf.a2a.v1.AuthenticationInfo"> & {
 };
 
 /**
- * Authentication of push notifications.
+ * How posts of push notifications authenticate themselves to their receiver.
  *
  * @generated from message lf.a2a.v1.AuthenticationInfo
  */
@@ -854,7 +859,8 @@ export type AuthenticationInfoJson = {
   scheme?: string;
 
   /**
-   * Credentials for the scheme.
+   * Credentials for the scheme, which follow it in the `Authorization` header.
+   * For `Bearer`, empty makes devtool send a token that it signs itself.
    *
    * @generated from field: string credentials = 2;
    */
@@ -1596,14 +1602,15 @@ export type TaskPushNotificationConfig = Message$1<"lf.a2a.v1.TaskPushNotificati
   url: string;
 
   /**
-   * Token that is sent with each post.
+   * Token that is sent with each post, in the header
+   * `X-A2A-Notification-Token`.
    *
    * @generated from field: string token = 5;
    */
   token: string;
 
   /**
-   * Authentication of the posts.
+   * How the posts authenticate themselves to the receiver.
    *
    * @generated from field: lf.a2a.v1.AuthenticationInfo authentication = 6;
    */
@@ -1645,14 +1652,15 @@ export type TaskPushNotificationConfigJson = {
   url?: string;
 
   /**
-   * Token that is sent with each post.
+   * Token that is sent with each post, in the header
+   * `X-A2A-Notification-Token`.
    *
    * @generated from field: string token = 5;
    */
   token?: string;
 
   /**
-   * Authentication of the posts.
+   * How the posts authenticate themselves to the receiver.
    *
    * @generated from field: lf.a2a.v1.AuthenticationInfo authentication = 6;
    */
@@ -1667,7 +1675,7 @@ export const TaskPushNotificationConfigSchema: GenMessage<TaskPushNotificationCo
   messageDesc(file_lf_a2a_v1_a2a, 16);
 
 /**
- * A list of strings, as the value of a map.
+ * A list of strings that is the value of a map.
  *
  * @generated from message lf.a2a.v1.StringList
  */
@@ -1681,7 +1689,7 @@ export type StringList = Message$1<"lf.a2a.v1.StringList"> & {
 };
 
 /**
- * A list of strings, as the value of a map.
+ * A list of strings that is the value of a map.
  *
  * @generated from message lf.a2a.v1.StringList
  */
@@ -2113,7 +2121,7 @@ export const MutualTlsSecuritySchemeSchema: GenMessage<MutualTlsSecurityScheme, 
   messageDesc(file_lf_a2a_v1_a2a, 24);
 
 /**
- * How to obtain a token of OAuth 2.0.
+ * How to obtain an OAuth 2.0 token.
  *
  * @generated from message lf.a2a.v1.OAuthFlows
  */
@@ -2169,7 +2177,7 @@ export type OAuthFlows = Message$1<"lf.a2a.v1.OAuthFlows"> & {
 };
 
 /**
- * How to obtain a token of OAuth 2.0.
+ * How to obtain an OAuth 2.0 token.
  *
  * @generated from message lf.a2a.v1.OAuthFlows
  */
@@ -2220,7 +2228,7 @@ export const OAuthFlowsSchema: GenMessage<OAuthFlows, {jsonType: OAuthFlowsJson}
   messageDesc(file_lf_a2a_v1_a2a, 25);
 
 /**
- * The authorization code flow of OAuth 2.0.
+ * The authorization code flow of OAuth 2.0 (RFC 6749, section 4.1).
  *
  * @generated from message lf.a2a.v1.AuthorizationCodeOAuthFlow
  */
@@ -2262,7 +2270,7 @@ export type AuthorizationCodeOAuthFlow = Message$1<"lf.a2a.v1.AuthorizationCodeO
 };
 
 /**
- * The authorization code flow of OAuth 2.0.
+ * The authorization code flow of OAuth 2.0 (RFC 6749, section 4.1).
  *
  * @generated from message lf.a2a.v1.AuthorizationCodeOAuthFlow
  */
@@ -2311,7 +2319,7 @@ export const AuthorizationCodeOAuthFlowSchema: GenMessage<AuthorizationCodeOAuth
   messageDesc(file_lf_a2a_v1_a2a, 26);
 
 /**
- * The client credentials flow of OAuth 2.0.
+ * The client credentials flow of OAuth 2.0 (RFC 6749, section 4.4).
  *
  * @generated from message lf.a2a.v1.ClientCredentialsOAuthFlow
  */
@@ -2339,7 +2347,7 @@ export type ClientCredentialsOAuthFlow = Message$1<"lf.a2a.v1.ClientCredentialsO
 };
 
 /**
- * The client credentials flow of OAuth 2.0.
+ * The client credentials flow of OAuth 2.0 (RFC 6749, section 4.4).
  *
  * @generated from message lf.a2a.v1.ClientCredentialsOAuthFlow
  */
@@ -2374,7 +2382,7 @@ export const ClientCredentialsOAuthFlowSchema: GenMessage<ClientCredentialsOAuth
   messageDesc(file_lf_a2a_v1_a2a, 27);
 
 /**
- * The implicit flow of OAuth 2.0.
+ * The implicit flow of OAuth 2.0 (RFC 6749, section 4.2).
  *
  * @generated from message lf.a2a.v1.ImplicitOAuthFlow
  */
@@ -2402,7 +2410,7 @@ export type ImplicitOAuthFlow = Message$1<"lf.a2a.v1.ImplicitOAuthFlow"> & {
 };
 
 /**
- * The implicit flow of OAuth 2.0.
+ * The implicit flow of OAuth 2.0 (RFC 6749, section 4.2).
  *
  * @generated from message lf.a2a.v1.ImplicitOAuthFlow
  */
@@ -2437,7 +2445,7 @@ export const ImplicitOAuthFlowSchema: GenMessage<ImplicitOAuthFlow, {jsonType: I
   messageDesc(file_lf_a2a_v1_a2a, 28);
 
 /**
- * The password flow of OAuth 2.0.
+ * The password flow of OAuth 2.0 (RFC 6749, section 4.3).
  *
  * @generated from message lf.a2a.v1.PasswordOAuthFlow
  */
@@ -2465,7 +2473,7 @@ export type PasswordOAuthFlow = Message$1<"lf.a2a.v1.PasswordOAuthFlow"> & {
 };
 
 /**
- * The password flow of OAuth 2.0.
+ * The password flow of OAuth 2.0 (RFC 6749, section 4.3).
  *
  * @generated from message lf.a2a.v1.PasswordOAuthFlow
  */
@@ -2674,8 +2682,8 @@ export type GetTaskRequest = Message$1<"lf.a2a.v1.GetTaskRequest"> & {
   id: string;
 
   /**
-   * Maximum number of messages in the history, newest kept. 0 returns none;
-   * unset lets the server choose.
+   * Maximum number of messages in the history, newest kept. 0 returns none.
+   * Unset lets the server choose; devtool returns all.
    *
    * @generated from field: optional int32 history_length = 3;
    */
@@ -2703,8 +2711,8 @@ export type GetTaskRequestJson = {
   id?: string;
 
   /**
-   * Maximum number of messages in the history, newest kept. 0 returns none;
-   * unset lets the server choose.
+   * Maximum number of messages in the history, newest kept. 0 returns none.
+   * Unset lets the server choose; devtool returns all.
    *
    * @generated from field: optional int32 history_length = 3;
    */
@@ -2760,8 +2768,8 @@ export type ListTasksRequest = Message$1<"lf.a2a.v1.ListTasksRequest"> & {
   pageToken: string;
 
   /**
-   * Maximum number of messages in the history of each task. Unset lets the
-   * server choose.
+   * Maximum number of messages in the history of each task, newest kept. Unset
+   * lets the server choose; devtool returns none.
    *
    * @generated from field: optional int32 history_length = 6;
    */
@@ -2824,8 +2832,8 @@ export type ListTasksRequestJson = {
   pageToken?: string;
 
   /**
-   * Maximum number of messages in the history of each task. Unset lets the
-   * server choose.
+   * Maximum number of messages in the history of each task, newest kept. Unset
+   * lets the server choose; devtool returns none.
    *
    * @generated from field: optional int32 history_length = 6;
    */
@@ -3189,7 +3197,8 @@ export type ListTaskPushNotificationConfigsRequest = Message$1<"lf.a2a.v1.ListTa
   taskId: string;
 
   /**
-   * Maximum number of configs per page. 0 lets the server choose.
+   * Maximum number of configs per page. 0 lets the server choose; devtool
+   * returns all.
    *
    * @generated from field: int32 page_size = 2;
    */
@@ -3224,7 +3233,8 @@ export type ListTaskPushNotificationConfigsRequestJson = {
   taskId?: string;
 
   /**
-   * Maximum number of configs per page. 0 lets the server choose.
+   * Maximum number of configs per page. 0 lets the server choose; devtool
+   * returns all.
    *
    * @generated from field: int32 page_size = 2;
    */
@@ -3620,7 +3630,8 @@ export const A2AService: GenService<{
     output: typeof SendMessageResponseSchema;
   },
   /**
-   * Sends a message, and streams the task, followed by its updates.
+   * Sends a message, and streams the task, followed by its updates until it has
+   * ended or needs input. If no task is needed, the stream is a single message.
    *
    * @generated from rpc lf.a2a.v1.A2AService.SendStreamingMessage
    */
@@ -3630,7 +3641,7 @@ export const A2AService: GenService<{
     output: typeof StreamResponseSchema;
   },
   /**
-   * Returns the current state of a task.
+   * Returns a task in its current state.
    *
    * @generated from rpc lf.a2a.v1.A2AService.GetTask
    */
@@ -3650,7 +3661,8 @@ export const A2AService: GenService<{
     output: typeof ListTasksResponseSchema;
   },
   /**
-   * Cancels a task. Fails if the task has already ended.
+   * Cancels a task. Fails with TaskNotCancelableError if the task has already
+   * ended.
    *
    * @generated from rpc lf.a2a.v1.A2AService.CancelTask
    */
@@ -3661,7 +3673,7 @@ export const A2AService: GenService<{
   },
   /**
    * Streams the current state of a task, followed by its updates until it ends.
-   * Fails if the task has already ended.
+   * Fails with UnsupportedOperationError if the task has already ended.
    *
    * @generated from rpc lf.a2a.v1.A2AService.SubscribeToTask
    */
@@ -3672,7 +3684,8 @@ export const A2AService: GenService<{
   },
   /**
    * Creates a push notification config, which says where the updates of a task
-   * are posted.
+   * are posted. devtool replaces the config with the same id or, if the request
+   * has none, with the same URL.
    *
    * @generated from rpc lf.a2a.v1.A2AService.CreateTaskPushNotificationConfig
    */
@@ -3702,7 +3715,9 @@ export const A2AService: GenService<{
     output: typeof ListTaskPushNotificationConfigsResponseSchema;
   },
   /**
-   * Returns the agent card for authenticated callers.
+   * Returns the agent card for authenticated callers. Fails with
+   * UnsupportedOperationError if `AgentCapabilities.extended_agent_card` is not
+   * set.
    *
    * @generated from rpc lf.a2a.v1.A2AService.GetExtendedAgentCard
    */
