@@ -95,12 +95,11 @@ function parseSource(agent: string, { directory, setting }: Naming): AgentSource
     );
   }
   // A program's name is looked up in PATH. Paths are relative to where they were written, not to a workspace.
-  const absolute = (word: string): string => (/^\.{1,2}\//.test(word) ? resolve(directory, word) : word);
   return {
     case: "acp",
     profile: undefined,
     program: program.includes("/") ? resolve(directory, program) : program,
-    args: args.map(absolute),
+    args: args.map((word) => (/^\.{1,2}\//.test(word) ? resolve(directory, word) : word)),
   };
 }
 

@@ -74,6 +74,7 @@ export function positiveNumber(text: string): number {
 
 /** Returns the option that names images, which may be given several times. */
 export function imageOption(): Option {
-  const add = (path: string, before: readonly string[] = []): readonly string[] => [...before, path];
-  return new Option("--image <file>", "send an image with the prompt; repeatable").argParser(add);
+  return new Option("--image <file>", "send an image with the prompt; repeatable").argParser(
+    (path, before: readonly string[] = []) => [...before, path],
+  );
 }

@@ -17,7 +17,6 @@ export function App({ token }: { readonly token: string }): ReactNode {
   const place = usePlace();
   const [started, setStarted] = useState<Started>();
   const session = shownSession(place, started);
-  const start = (taskId: string): void => setStarted({ key: session?.key ?? taskId, taskId });
   const isRefused = sessions.error?.code === Code.Unauthenticated;
   useEffect(() => {
     if (isRefused) forgetAccess();
@@ -32,7 +31,9 @@ export function App({ token }: { readonly token: string }): ReactNode {
       <main id="main" tabIndex={-1}>
         {place.case === "server" && <ServerPage client={client} />}
         {place.case === "list" && sessions.isLoaded && <Hint isEmpty={sessions.sessions.length === 0} />}
-        {session && <Session client={client} {...session} onStart={start} />}
+        {session && (
+          <Session client={client} {...session} onStart={(taskId) => setStarted({ key: session.key, taskId })} />
+        )}
       </main>
     </div>
   );

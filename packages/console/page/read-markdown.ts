@@ -37,7 +37,8 @@ export function readBlock(text: string): Token[] | undefined {
   const tokens = lexer.blockTokens(text);
   // The texts of paragraphs, list items and cells of tables, which are still to be read.
   const texts = lexer.inlineQueue;
-  const work = texts.reduce((sum, { src }) => sum + countMarks(src) ** 2, 0);
+  // For each mark that closes, marked looks through the rest of the text again.
+  const work = texts.reduce((sum, { src }) => sum + (src.match(MARK)?.length ?? 0) ** 2, 0);
   const hasLongWord = texts.some(({ src }) => src.split(/\s+/).some((word) => word.length > MAX_WORD_LENGTH));
   if (work > MAX_MARK_WORK || hasLongWord) return undefined;
   for (const { src, tokens } of texts) lexer.inlineTokens(src, tokens);
@@ -47,9 +48,4 @@ export function readBlock(text: string): Token[] | undefined {
 /** The error for a text that is nested too deeply to be shown as Markdown. */
 export function tooDeep(): RangeError {
   return new RangeError(`text is nested more than ${MAX_DEPTH} levels deep`);
-}
-
-/** Counts the marks in a text. For each that closes, marked looks through the rest of the text again. */
-function countMarks(text: string): number {
-  return text.match(MARK)?.length ?? 0;
 }

@@ -47,7 +47,8 @@ export function useSessions(client: DevtoolClient, options: SessionListOptions =
   const { list } = kept;
   const snapshot = useSyncExternalStore(list.subscribe, list.snapshot, list.snapshot);
   useFollowing(list);
-  const [actions, failure] = useActions(list, listActions, isDelivered);
+  // A list sends nothing that must arrive after an unmount.
+  const [actions, failure] = useActions(list, listActions, () => true);
   return { ...snapshot, ...actions, failure };
 }
 
@@ -66,13 +67,6 @@ function listActions(list: SessionList, run: RunAction): SessionsActions {
     loadMore: () => run((signal) => list.loadMore(signal)),
     rename: (taskId, title) => run((signal) => list.rename(taskId, title, signal)),
   };
-}
-
-/**
- * A list sends nothing that must arrive after an unmount.
- */
-function isDelivered(): boolean {
-  return true;
 }
 
 function isSameFilter(one: SessionFilter = {}, other: SessionFilter = {}): boolean {

@@ -79,8 +79,11 @@ export class AcpSession implements AsyncDisposable {
               environment: { ...inheritedEnvironment(process.env), ...command.environment },
             });
       const inbox = new Inbox(options.onCommands);
-      const onOutput = (id: string): void => inbox.put({ case: "terminal", value: id });
-      const terminals = new Terminals({ workspacePath, gate: inbox, onOutput });
+      const terminals = new Terminals({
+        workspacePath,
+        gate: inbox,
+        onOutput: (id) => inbox.put({ case: "terminal", value: id }),
+      });
       const capabilities = capabilitiesOf(agent);
       const register = (app: ClientApp): void => {
         inbox.register(app);
@@ -90,9 +93,11 @@ export class AcpSession implements AsyncDisposable {
         files.register(app, agent.clientMethods ?? {});
       };
       const { onNotice, nowMs } = options;
-      const room = (): Promise<void> => inbox.room();
-      const connecting = { name: agent.name, limits, capabilities, register, room, onNotice, nowMs };
-      const connection = await AcpConnection.open(pipe, connecting, starting);
+      const connection = await AcpConnection.open(
+        pipe,
+        { name: agent.name, limits, capabilities, register, room: () => inbox.room(), onNotice, nowMs },
+        starting,
+      );
       const session = new AcpSession(connection, inbox, terminals, options);
       try {
         session.#enter(await enterSession(connection, options, starting));

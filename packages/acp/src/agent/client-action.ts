@@ -29,18 +29,14 @@ export interface ClientGate {
   run<Result>(action: ClientAction, perform: () => Promise<Result>, signal: AbortSignal): Promise<Result>;
 }
 
-const ALLOW = "allow";
+/** The id of the option that allows an action. */
+export const ALLOW = "allow";
 
 /** The options of a question about an action. */
 export const ACTION_OPTIONS: readonly PermissionOption[] = [
   { optionId: ALLOW, name: "Allow", kind: "allow_once" },
   { optionId: "decline", name: "Decline", kind: "reject_once" },
 ];
-
-/** Returns whether an action is allowed by one of its options. */
-export function isAllowedBy(optionId: string): boolean {
-  return optionId === ALLOW;
-}
 
 /** Returns what is done, for an error: `writing "/w/a"`. */
 export function nameOf(action: ClientAction): string {

@@ -8,14 +8,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { ToolCallConfirmation } from "@devtool/schema";
 import { objectOrEmpty, plainJson } from "@devtool/schema/json";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import {
-  ACTION_OPTIONS,
-  actionCall,
-  type ClientAction,
-  type ClientGate,
-  isAllowedBy,
-  nameOf,
-} from "./client-action.ts";
+import { ACTION_OPTIONS, ALLOW, actionCall, type ClientAction, type ClientGate, nameOf } from "./client-action.ts";
 import { ItemQueue } from "./item-queue.ts";
 
 /** The code of the error of a request that the agent withdrew. */
@@ -119,7 +112,7 @@ export class Inbox implements ClientGate {
     }));
     if (outcome.outcome === "cancelled" || signal.aborted)
       throw new DevtoolError(`${nameOf(action)} was canceled`, Code.Canceled);
-    if (!isAllowedBy(outcome.optionId))
+    if (outcome.optionId !== ALLOW)
       throw new DevtoolError(`${nameOf(action)} was not allowed`, Code.FailedPrecondition);
     let error: string | undefined;
     try {

@@ -134,19 +134,15 @@ export class PermissionQuestions {
   #askUser(asked: CallQuestion, queue: ItemQueue<SessionItem>, signal: AbortSignal): PermissionResult {
     const { question, options, shown } = asked;
     const { id } = shown;
-    const isOwnCall = this.#book.stage(id) <= ToolCallStage.AWAITING_APPROVAL && !this.#asksAboutOther(id);
+    const { digest } = findToolCallDetail(this.#turn.task, id) ?? {};
+    const asksAboutOther = this.#questions.has(id) && hex(digest) !== hex(this.#book.digestOf(id));
+    const isOwnCall = this.#book.stage(id) <= ToolCallStage.AWAITING_APPROVAL && !asksAboutOther;
     const askId = isOwnCall ? id : this.#questions.freeId(`${id}?`);
     this.#questions.ask(askId, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
     const updates = isOwnCall
       ? this.#book.asking(id, options.shown)
       : [this.#book.askingWhileRunning(id, askId, options.shown)];
     return { updates };
-  }
-
-  /** Returns whether a call has an open question about an earlier version of itself. */
-  #asksAboutOther(id: string): boolean {
-    const { digest } = findToolCallDetail(this.#turn.task, id) ?? {};
-    return this.#questions.has(id) && hex(digest) !== hex(this.#book.digestOf(id));
   }
 
   /** Answers the question of a call that an earlier run asked already: with its answer, or when the user answers. */

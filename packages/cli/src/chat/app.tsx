@@ -1,10 +1,9 @@
-import { Box, type SuspendTerminal, useApp, useWindowSize } from "ink";
+import { Box, Static, type SuspendTerminal, useApp, useWindowSize } from "ink";
 import { type ReactNode, useEffect, useSyncExternalStore } from "react";
 import type { Paint } from "../render/style.ts";
 import { ActivityLine } from "./activity-line.tsx";
 import { InputLine } from "./input-line.tsx";
 import { Lines } from "./lines.tsx";
-import { PrintedEntries } from "./printed-entries.tsx";
 import type { Screen } from "./screen.ts";
 
 /** What the app draws, as `useSyncExternalStore` takes it. */
@@ -35,7 +34,8 @@ export function App({ store, paint, onStart, onResize }: AppProps): ReactNode {
   const above = live.length + question.length + (activity ? 1 : 0) + queue.length + (status === "" ? 0 : 1);
   return (
     <>
-      <PrintedEntries entries={screen.entries} />
+      {/* Prints each entry once. From then on it belongs to the terminal's scrollback. */}
+      <Static items={[...screen.entries]}>{({ key, lines }) => <Lines key={key} lines={lines} />}</Static>
       <Box flexDirection="column">
         <Lines lines={live} />
         <Lines lines={question} />

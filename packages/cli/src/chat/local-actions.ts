@@ -102,8 +102,13 @@ function pickSession(chat: Chat, { client, workspace, onChange }: LocalActions):
     if (taskId !== undefined) chat.tasks.open(taskId);
     onChange();
   };
-  const onProblem = (reason: unknown): void => chat.printout.tellProblem(reason);
-  chat.picker = new SessionPicker({ client, workspace, onChange, onProblem, onChosen });
+  chat.picker = new SessionPicker({
+    client,
+    workspace,
+    onChange,
+    onProblem: (reason) => chat.printout.tellProblem(reason),
+    onChosen,
+  });
   onChange();
 }
 

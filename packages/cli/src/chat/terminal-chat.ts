@@ -78,8 +78,13 @@ class TerminalChat {
     this.#store = new ScreenStore({ draw: () => this.#draw(), first: EMPTY_SCREEN });
     const operatorMode = address.info?.approvalMode;
     const onChange = this.#store.change;
-    const onProblem = (reason: unknown): void => this.#chat.printout.tellProblem(reason);
-    this.#tasks = new ChatTasks({ client, session: options.options, operatorMode, onChange, onProblem });
+    this.#tasks = new ChatTasks({
+      client,
+      session: options.options,
+      operatorMode,
+      onChange,
+      onProblem: (reason) => this.#chat.printout.tellProblem(reason),
+    });
     this.#status = new ChatStatus(this.#tasks, address, onChange);
     const actions = {
       client,

@@ -86,11 +86,17 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     this.log = log;
     this.#lease = lease;
     const recorder = new TurnRecorder(log, executor.checkArguments ? "editable" : "fixed");
-    const recordEnd = (outcome: Outcome): Promise<void> => this.#end(outcome);
     this.#recorder = recorder;
     this.#executor = executor;
     this.#earlier = earlier;
-    this.#runner = new TurnRunner({ log, recorder, executor, earlier, sessions, recordEnd });
+    this.#runner = new TurnRunner({
+      log,
+      recorder,
+      executor,
+      earlier,
+      sessions,
+      recordEnd: (outcome) => this.#end(outcome),
+    });
     this.#messages = messages;
     lease?.lost.addEventListener("abort", this.#lose);
     // A signal that has aborted already calls no listener.

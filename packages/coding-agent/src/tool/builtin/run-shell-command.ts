@@ -161,8 +161,11 @@ async function* startInBackground(
     access: (permission === "write" && grants?.apply(start.access)) || start.access,
     limits: permission === "read" ? READING.limits : undefined,
   };
-  const startProcess = async (until: AbortSignal) => (await startCommand(shell, commandStart, until)).process;
-  const { id, pid } = await background.start(shell.command, startProcess, signal);
+  const { id, pid } = await background.start(
+    shell.command,
+    async (until) => (await startCommand(shell, commandStart, until)).process,
+    signal,
+  );
   yield { case: "process", value: { pid, sandbox: sandbox.name } };
   yield textResult(
     `background process ${id} runs: read_background_output gives its output, stop_background_process ends it`,
