@@ -25,8 +25,3 @@ export function writeLine(stream: Writable, line: string): void {
 export function isTerminal(stream: Readable | Writable): boolean {
   return "isTTY" in stream && stream.isTTY === true;
 }
-
-/** Returns the stream for questions: standard output, or standard error when only that is a terminal. */
-export function personStream({ stdout, stderr }: Pick<Io, "stdout" | "stderr">): Writable {
-  return !isTerminal(stdout) && isTerminal(stderr) ? stderr : stdout;
-}

@@ -55,9 +55,13 @@ function settledLines(token: Token, block: string): SettledText | undefined {
   switch (token.type) {
     case "code":
       return settledCode(token, block);
-    case "table":
+    case "table": {
       // A table that has ended has its blank line in the block, but not in the token.
-      return block === token.raw ? settledRows(block) : undefined;
+      if (block !== token.raw) return undefined;
+      const head = block.slice(0, block.indexOf("\n", block.indexOf("\n") + 1) + 1);
+      const length = lastLineOf(block);
+      return length > head.length ? { length, opening: head, isInBlock: false } : undefined;
+    }
     case "list":
       return settledItems(token, block);
     default:
@@ -71,13 +75,6 @@ function settledCode(token: Tokens.Code, block: string): SettledText | undefined
   if (fence === "") return undefined;
   const length = block.indexOf("\n", block.slice(0, lastLineOf(block) - 1).trimEnd().length) + 1;
   return length > block.indexOf("\n") + 1 ? { length, opening: `${fence}\n`, isInBlock: true } : undefined;
-}
-
-/** Returns all rows of a table but the last one. */
-function settledRows(block: string): SettledText | undefined {
-  const head = block.slice(0, block.indexOf("\n", block.indexOf("\n") + 1) + 1);
-  const length = lastLineOf(block);
-  return length > head.length ? { length, opening: head, isInBlock: false } : undefined;
 }
 
 /** Returns all items of a list but the last one. */

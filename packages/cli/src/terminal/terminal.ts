@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { emitKeypressEvents, type Key } from "node:readline";
 import type { Writable } from "node:stream";
-import { type Io, personStream } from "../io.ts";
+import { type Io, isTerminal } from "../io.ts";
 
 /** Terminal input: a key, a pasted text, the return to the program (`fg`), or the end of the input. */
 export type TerminalInput =
@@ -30,7 +30,7 @@ const REPORT_TIMEOUT_MS = 500;
  * however the process ends.
  */
 export class Terminal {
-  /** The stream for questions and prompts, also when standard output is a file. */
+  /** The stream for questions and prompts: standard output, or standard error when only that is a terminal. */
   readonly out: Writable;
   /** Wraps the time in which Ctrl-Z has stopped the process, so that what was drawn can be removed before and drawn again after. */
   aroundStop: (stop: () => Promise<void>) => void = (stop) => void stop();
@@ -44,7 +44,8 @@ export class Terminal {
 
   constructor(io: Io) {
     this.#io = io;
-    this.out = personStream(io);
+    const { stdout, stderr } = io;
+    this.out = !isTerminal(stdout) && isTerminal(stderr) ? stderr : stdout;
   }
 
   /** Replaces the listener for input; returns the previous one. */
