@@ -15,11 +15,12 @@ const INBOX_KEY = String.raw`\i`;
 /** The key that stands for all tasks. `keyText` never returns it. */
 const ALL_KEY = String.raw`\a`;
 
-/** The key that stands for tasks that a server has given up. `keyText` never returns it. */
-const LEFT_KEY = String.raw`\l`;
+/** The key that stands for all tasks that a server has given up. `keyText` never returns it. */
+const GIVEN_UP_KEY = String.raw`\l`;
 
-/** A task whose log somebody waits for, all tasks, or the inbox. */
+/** The watches of one key. */
 interface Watched {
+  /** The functions to call when what the key stands for has changed. */
   readonly wakes: Set<() => void>;
   /** The end of the log at the last poll; undefined before the first one. */
   sequence: string | undefined;
@@ -62,8 +63,8 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
   }
 
   /** Notifies all servers that this one has given up its tasks. */
-  announceLeft(): void {
-    this.#announceKeys([LEFT_KEY]);
+  announceGivenUp(): void {
+    this.#announceKeys([GIVEN_UP_KEY]);
   }
 
   watch(taskId: string, wake: () => void): Disposable {
@@ -79,8 +80,8 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     return this.#watch(ALL_KEY, wake);
   }
 
-  watchLeft(wake: () => void): Disposable {
-    return this.#watch(LEFT_KEY, wake);
+  watchGivenUp(wake: () => void): Disposable {
+    return this.#watch(GIVEN_UP_KEY, wake);
   }
 
   #announceKeys(keys: readonly string[]): void {

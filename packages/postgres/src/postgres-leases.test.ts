@@ -46,7 +46,7 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     await one.append([created("t1")], [], fence);
     const told = Promise.withResolvers<undefined>();
     let isListening = false;
-    using _left = other.shared.changes.watchLeft(() => isListening && told.resolve(undefined));
+    using _watch = other.shared.changes.watchGivenUp(() => isListening && told.resolve(undefined));
     using _all = other.shared.changes.watch("t1", () => {
       isListening = true;
     });

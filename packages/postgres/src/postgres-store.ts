@@ -105,7 +105,7 @@ export class PostgresStore implements ServerStore {
     this.#pool = pool;
     this.#urgent = urgent;
     const changes = new PostgresChanges(pool, config, schema);
-    const leases = new PostgresLeases(pool, urgent, () => changes.announceLeft(), leaseMs);
+    const leases = new PostgresLeases(pool, urgent, () => changes.announceGivenUp(), leaseMs);
     const inbox = new PostgresInbox(pool, leases, changes);
     const sessions = new PostgresAgentSessions(pool, leases);
     const keys = new PostgresKeyStorage(pool);

@@ -13,5 +13,5 @@ export interface TaskChanges {
    * Calls `wake` when a server has given up its tasks (`TaskLeases.giveUp`). It is a hint that can be lost. The caller must dispose
    * of the result.
    */
-  watchLeft(wake: () => void): Disposable;
+  watchGivenUp(wake: () => void): Disposable;
 }

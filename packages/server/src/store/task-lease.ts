@@ -36,7 +36,7 @@ export interface TaskLeases {
   orphaned(unreachable?: readonly string[]): Promise<readonly string[]>;
 
   /**
-   * Gives up all leases for good, because this server ends, and tells the other servers (`TaskChanges.watchLeft`), which can acquire
+   * Gives up all leases for good, because this server ends, and tells the other servers (`TaskChanges.watchGivenUp`), which can acquire
    * the tasks at once. Never rejects: what fails ends with the leases.
    */
   giveUp(): Promise<void>;

@@ -35,7 +35,7 @@ describe("Takeover", () => {
         changes: {
           watch: unused,
           watchAll: unused,
-          watchLeft: (wake) => {
+          watchGivenUp: (wake) => {
             giveUp = wake;
             return { [Symbol.dispose]: () => undefined };
           },

@@ -40,7 +40,7 @@ export class Takeover {
   async watch(signal: AbortSignal): Promise<void> {
     const { shared, clock, onError } = this.#options;
     let early = new AbortController();
-    using _left = shared.changes.watchLeft(() => early.abort());
+    using _watch = shared.changes.watchGivenUp(() => early.abort());
     while (!signal.aborted) {
       // A hint that arrives during a search begins the next one.
       early = new AbortController();
