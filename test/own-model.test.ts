@@ -90,7 +90,7 @@ describe("a model of somebody else in the coding agent", () => {
 
   it.each([
     [{ tools: [defineTool({ ...toolNamed("a-b"), run: () => "" })] }, 'tools "a-b" is not a name'],
-    [{ tools: [countingTool(), countingTool()] }, 'tools "count" is there twice'],
+    [{ tools: [countingTool(), countingTool()] }, 'tools "count" is used twice'],
     [{ builtinTools: ["shell"] }, 'builtin_tools "shell" does not exist: choose read_file'],
   ])("is not served with tools that it could not call: %#", async (options, problem) => {
     expect(() => serveCodingAgent(options)).toThrow(problem);

@@ -1,11 +1,11 @@
 import type { DevtoolClient } from "@devtool/client";
 import { findTaskId } from "./task-id.ts";
 
-/** Number of tasks to search for the last conversation: slash commands are tasks as well. */
-const LOOKED_AT = 20;
+/** Maximum number of tasks in which the last conversation is searched: slash commands are tasks as well. */
+const MAX_SEARCHED = 20;
 
 /** How the command line names the task that a chat continues. */
-export interface FirstTaskOptions {
+export interface ContinuedTaskOptions {
   /** The task's id, or the beginning of it. */
   readonly task?: string;
   /** Whether to continue the last conversation in the workspace. */
@@ -17,15 +17,15 @@ export interface FirstTaskOptions {
 }
 
 /** Returns the id of the task that a chat continues; undefined for a new conversation. Throws when there is no such task. */
-export async function firstTask(
+export async function continuedTaskId(
   client: DevtoolClient,
-  options: FirstTaskOptions,
+  options: ContinuedTaskOptions,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (options.task !== undefined) return findTaskId(client, options.task, signal);
   if (!options.continue) return undefined;
   const { workspace: workspacePath = "", agent = "" } = options;
-  const { tasks } = await client.tasks.listTasks({ workspacePath, agent, pageSize: LOOKED_AT }, { signal });
+  const { tasks } = await client.tasks.listTasks({ workspacePath, agent, pageSize: MAX_SEARCHED }, { signal });
   for (const { id } of tasks) {
     const { task } = await client.tasks.getTask({ taskId: id }, { signal });
     if (task && !task.command) return id;

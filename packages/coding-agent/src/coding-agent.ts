@@ -23,7 +23,7 @@ import { translateError } from "./client-error.ts";
 import { type CodingAgentOptions, DEFAULT_TOOL_LIMITS } from "./coding-agent-options.ts";
 import { BUILTIN_TOOL_NAMES } from "./tool/builtin/builtin-tools.ts";
 
-const CODING: Skill = {
+const CODING_SKILL: Skill = {
   id: "code",
   name: "Work on code",
   description: "Reads, searches, writes and runs code in a workspace, and asks before it changes anything.",
@@ -31,7 +31,7 @@ const CODING: Skill = {
   examples: ["Find the bug that makes the tests fail.", "Explain how the server starts."],
 };
 
-/** What answers to the agent's questions can have in addition to the RFC's confirmation (TOOL-11, TOOL-12). */
+/** The extensions of the agent's card: fields of answers in addition to the RFC's confirmation (TOOL-11, TOOL-12). */
 const EXTENSIONS: readonly CardExtension[] = [
   { uri: SHOWN_DIGEST_URI, description: "An answer counts only for the question that its sender was shown." },
   { uri: MODIFIED_ARGUMENTS_URI, description: "An answer replaces the arguments of a tool call, which asks again." },
@@ -54,7 +54,7 @@ export function codingAgent(options: CodingAgentOptions = {}): Agent {
     about: defined({
       name: "devtool",
       description: "A coding agent that works in a workspace and asks before it changes anything.",
-      skills: [CODING],
+      skills: [CODING_SKILL],
       extensions: EXTENSIONS,
       inputModes: model.inputModes && ["text/plain", "application/json", ...model.inputModes],
     }),
@@ -76,7 +76,7 @@ function assertTools({ tools = [], builtinTools = [] }: CodingAgentOptions): voi
   const misnamed = names.find((name) => !/^\w{1,64}$/.test(name));
   if (misnamed !== undefined) throw invalid("tools", misnamed, "is not a name", "use up to 64 letters, digits and _");
   const duplicate = names.find((name, index) => names.indexOf(name) !== index);
-  if (duplicate !== undefined) throw invalid("tools", duplicate, "is there twice", "leave one out");
+  if (duplicate !== undefined) throw invalid("tools", duplicate, "is used twice", "leave one out");
   const unknown = builtinTools.find((name) => !BUILTIN_TOOL_NAMES.includes(name));
   if (unknown === undefined) return;
   throw invalid("builtin_tools", unknown, "does not exist", `choose ${BUILTIN_TOOL_NAMES.join(", ")}`);
@@ -104,7 +104,7 @@ async function openCodingAgent(options: CodingAgentOptions, model: Model, servic
         throw translateError(reason);
       }
     },
-    // Each decision is by the approval mode as it is then.
+    // Accepts every change: each call is decided by the approval mode of that moment.
     checkSettings: () => undefined,
     offers: async (task, signal) => {
       try {

@@ -6,7 +6,7 @@ import { FloodGate } from "./flood-gate.ts";
 
 /** The maximum number of bytes that a server may leave unread before it is ended. */
 const MAX_UNREAD_BYTES: number = 16 * 1024 * 1024;
-/** The number of messages after which the event loop continues with other work. */
+/** The number of messages to deliver before other work of the event loop gets its turn. */
 const MESSAGES_PER_TURN = 50;
 /** The time after the end of a server in which the rest of its output is still read, in milliseconds. */
 const LINGER_MS = 200;
@@ -29,7 +29,7 @@ export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /** By this property the SDK recognizes a transport of a process, for which silence means an old server. */
+  /** By this property and `pid` the SDK recognizes a process. It takes one that is silent for a server of an older MCP version. */
   readonly stderr = null;
   readonly #command: StdioCommand;
   readonly #options: StdioTransportOptions;
@@ -80,7 +80,7 @@ export class StdioTransport implements Transport {
     this.onclose?.();
   }
 
-  /** Reads and delivers messages, and skips lines that are not messages. Other work runs between chunks, and within a chunk of many messages. */
+  /** Reads and delivers messages, and skips lines that are not messages. Yields to the event loop between chunks, and within long ones. */
   async #read(process: StdioProcess): Promise<void> {
     const lines = new LineReader(MAX_MESSAGE_BYTES);
     const gate = new FloodGate(this.#options.now);

@@ -22,8 +22,8 @@ const STAGE_OF_STATUS: Readonly<Partial<Record<ToolCallStatus, ToolCallStage>>> 
 /**
  * Returns whether a call may move from one stage to another.
  *
- * A new call starts at UNSPECIFIED. While a call is validated it may still change, a question may be asked again, a
- * running call may report progress, and an ended call does not change.
+ * A new call starts at UNSPECIFIED. A move to the same stage is an update: of a call that is still validated, of a
+ * question, or of the progress of a running call. A call that has ended does not move.
  */
 export function isStageMove(from: ToolCallStage, to: ToolCallStage): boolean {
   return NEXT_STAGES[from].includes(to);

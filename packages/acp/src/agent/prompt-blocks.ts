@@ -60,11 +60,10 @@ function fileBlock({ name, mediaType, source }: File, agent: string, accepts: Pr
     };
   }
   if (decoded !== undefined) return text(`${name || "file"}:\n${decoded}`);
-  throw new DevtoolError(
-    `file ${quoted(name || mediaType || "without a name")} cannot be sent: agent ${quoted(agent)} accepts no ${kind === "image" || kind === "audio" ? kind : "files"}`,
-    Code.InvalidArgument,
-    { remedy: "send its URI or a text" },
-  );
+  const refused = kind === "image" || kind === "audio" ? kind : "files";
+  const file = quoted(name || mediaType || "without a name");
+  const problem = `file ${file} cannot be sent: agent ${quoted(agent)} accepts no ${refused}`;
+  throw new DevtoolError(problem, Code.InvalidArgument, { remedy: "send its URI or a text" });
 }
 
 /** Returns the text of a file in UTF-8; undefined for any other file. */

@@ -103,7 +103,7 @@ export function assertAbsolute(cwd: string): void {
   throw invalidParams(`cwd ${JSON.stringify(cwd)} is not an absolute path: send the full path of the directory`);
 }
 
-/** Throws for more than one directory, which sessions of the port do not have. */
+/** Throws if a client names directories besides `cwd`: a session of the port works in one. */
 export function assertNoMoreDirectories(directories: readonly string[] | undefined): void {
   const [first] = directories ?? [];
   if (first === undefined) return;

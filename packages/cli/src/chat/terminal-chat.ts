@@ -1,12 +1,12 @@
 import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { ChatDependencies } from "../chat-options.ts";
+import { continuedTaskId } from "../continued-task.ts";
 import { defaultDataDirectory } from "../discovery.ts";
 import { ArgumentsEditor } from "../edit-arguments.ts";
 import { editText } from "../editor.ts";
 import { userMessage } from "../error-text.ts";
 import { ExitCode } from "../exit-code.ts";
-import { firstTask } from "../first-task.ts";
 import { headline } from "../headline.ts";
 import { writeLine } from "../io.ts";
 import { screenSize } from "../render/gutter.ts";
@@ -131,7 +131,7 @@ class TerminalChat {
     for (const problem of problems) chat.printout.tell(problem);
     try {
       const listing = this.#tasks.listCommands(NEVER).then(this.#store.change);
-      const taskId = await firstTask(connection.client, { ...options, workspace: this.#workspace }, NEVER);
+      const taskId = await continuedTaskId(connection.client, { ...options, workspace: this.#workspace }, NEVER);
       if (taskId !== undefined) this.#tasks.open(taskId);
       await Promise.all([listing, this.#left.promise]);
       return chat.left === "during a turn" ? ExitCode.CANCELED : ExitCode.OK;

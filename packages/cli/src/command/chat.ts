@@ -13,9 +13,9 @@ import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
 import type { ChatDependencies, ChatOptions } from "../chat-options.ts";
 import { completeCommand } from "../completion.ts";
 import { createNotifier, openConnection } from "../connection.ts";
+import { continuedTaskId } from "../continued-task.ts";
 import { answerAll, type ConversationOptions, converse, followToRest } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
-import { firstTask } from "../first-task.ts";
 import { headline } from "../headline.ts";
 import { Interrupts } from "../interrupts.ts";
 import { type Io, isTerminal as isAtTerminal, writeLine } from "../io.ts";
@@ -123,7 +123,7 @@ class ChatSession {
 
   /** Continues the task of `--task` or `--continue`, with its open questions. */
   async open(conversation: ConversationOptions, interrupts: Interrupts): Promise<void> {
-    const taskId = await firstTask(this.#client, this.#options, this.signal);
+    const taskId = await continuedTaskId(this.#client, this.#options, this.signal);
     if (taskId === undefined) return;
     const { task } = await this.#client.tasks.getTask({ taskId }, { signal: this.signal });
     this.#change = sessionSettings(this.#options);

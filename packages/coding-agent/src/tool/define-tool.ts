@@ -15,7 +15,8 @@ export interface ToolDefinition extends ToolDeclaration {
   /**
    * Returns the question for the user before a call runs.
    *
-   * Default: calls change nothing, so they run without approval and in parallel with others.
+   * Default: there is no question. The tool must then change nothing: its calls run without approval, and in parallel with
+   * others.
    */
   ask?(args: JsonObject): string;
   /**

@@ -8,7 +8,7 @@ import {
 import { type Command, ListCommandsResponseSchema } from "../gen/devtool/coder_agent/v1alpha/http_pb.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 
-/** Encodes the response of `GET /listCommands`. Names are the full commands, and empty lists are written. */
+/** Encodes the response of `GET /listCommands`. The name of a subcommand includes those above it, such as `memory show`. */
 export function encodeCommandList({ commands }: GetAllSlashCommandsResponse): JsonObject {
   return { commands: commands.map((command) => commandJson(command, [])) };
 }

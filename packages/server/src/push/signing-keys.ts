@@ -101,7 +101,7 @@ export class SigningKeys {
     const now = this.#options.now();
     const needsNext = !keys.some((key) => now - createdMs(key) < ROTATION_MS - OVERLAP_MS);
     const kept = keys.filter((_key, index) => {
-      // A key signs until the next one has been published for the overlap, and is published for one more.
+      // A key signs until the next one has been published for `OVERLAP_MS`. It stays published for as long again.
       const next = keys[index + 1];
       return next === undefined || now - createdMs(next) < 2 * OVERLAP_MS;
     });

@@ -1,6 +1,8 @@
 const NEWLINE = 10;
 
-/** Splits a stream of bytes into lines, as of a program that writes a message per line. Buffers one unfinished line, of a maximum size. */
+/**
+ * Splits the output of a program into lines. Buffers at most one unfinished line, up to a maximum size.
+ */
 export class LineReader {
   readonly #maxBytes: number;
   #parts: Uint8Array[] = [];
@@ -11,7 +13,11 @@ export class LineReader {
     this.#maxBytes = maxBytes;
   }
 
-  /** Yields the lines that a chunk completes, without their line endings. Throws for a line that is too long. */
+  /**
+   * Yields the lines that a chunk completes, without their line endings.
+   *
+   * Throws for a line that is too long, with a message in which "it" is the program.
+   */
   *push(chunk: Uint8Array): Generator<string> {
     let from = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {

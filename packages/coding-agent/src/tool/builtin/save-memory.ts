@@ -13,7 +13,9 @@ const PARAMETERS = toolArgs({
 
 /** The memory file to create when the workspace has none. */
 const DEFAULT_MEMORY_FILE = "AGENTS.md";
+/** The heading of the section to which facts are added. */
 const HEADING = "## Added memories";
+/** Maximum length of a fact in characters. */
 const MAX_FACT_LENGTH = 2000;
 
 /** Creates the tool `save_memory`, which adds a fact to the memory file of the workspace, after the user's approval. */

@@ -17,6 +17,7 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
       const error = (reason: unknown): string =>
         errorText(id, toJson(JsonRpcErrorSchema, reportError(reason, endpoint, params)));
       try {
+        // Without an operation, `callMethod` throws the error for an unknown method.
         if (operation) assertHasId(call);
         const answered = await callMethod(request, endpoint, call);
         await writeAnswer(response, answered, { endpoint, wrap: (result) => resultText(id, result), error });

@@ -126,7 +126,7 @@ function wrappers(options: A2aServiceOptions) {
       try {
         const asked = withMessageId(request, nextMessageId);
         const responses = run(asked, await open(method, asked, context));
-        // Bindings whose messages are JSON have ids of events, which gRPC has not.
+        // JSON bindings write the sequence as the id of a server-sent event. gRPC has no such place, so it is in the metadata.
         if (context.protocolName === JSON_PROTOCOL) yield* responses;
         else for await (const response of responses) yield withSequence(response);
       } catch (reason) {
@@ -137,8 +137,9 @@ function wrappers(options: A2aServiceOptions) {
 }
 
 /**
- * Returns the names that fields of our own requests have in a request of A2A. Where it names a task
- * and a config, `id` is the config.
+ * Maps the field names of our own requests to those of a request of A2A, for errors about a field.
+ *
+ * In a request with both `task_id` and `id`, `id` is the config.
  */
 function fieldNamesOf({ field, typeName }: DescMessage): Readonly<Record<string, string>> {
   switch (typeName) {
@@ -152,9 +153,9 @@ function fieldNamesOf({ field, typeName }: DescMessage): Readonly<Record<string,
 }
 
 /**
- * Gives the message of a request an id if it has none, where the server may choose one.
+ * Returns a request whose message has an id: a new one if it has none and the server may choose.
  *
- * Other requests stay as they are.
+ * Returns any other request unchanged.
  */
 function withMessageId<T extends Message>(request: T, nextMessageId: A2aServiceOptions["nextMessageId"]): T {
   if (!nextMessageId || !isMessage(request, A2aSendMessageRequestSchema)) return request;

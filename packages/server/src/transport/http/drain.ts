@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { GOODBYE_MS, type OpenRequest } from "./connections.ts";
 import type { SniffingServer } from "./sniffing-server.ts";
 
-/** Interval between two looks at the connections while a server stops, in milliseconds. */
+/** Interval between two checks of the connections while a server stops, in milliseconds. */
 const CHECK_MS = 20;
 
 /**
