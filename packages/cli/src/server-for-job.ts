@@ -64,8 +64,11 @@ export async function serverForJob(options: JobOptions, io: Io): Promise<JobServ
   const where = isNamed ? options.workspace && workspace : workspace;
   const { agents = [], approvalMode } = address.info ?? {};
   const { model = "" } = options;
-  const close = (): Promise<void> => Promise.resolve();
-  return { client, workspace: where, address, agents, approvalMode, model, log: "", [Symbol.asyncDispose]: close };
+  return {
+    ...{ client, workspace: where, address, agents, approvalMode, model, log: "" },
+    // The server goes on when the job ends.
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
 }
 
 async function startServer(workspace: string, options: JobOptions, io: Io): Promise<JobServer> {
@@ -103,9 +106,10 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
   const address = { url, token, ...(certificate && { certificate }) };
   const client = await createClient(address, options.protocol ?? "connect");
   const { approvalMode = ApprovalMode.DEFAULT } = configured;
-  const close = (): Promise<void> => server.close();
-  const about = { agents: choicesOf(agents), approvalMode, model: "" };
-  return { client, workspace, address, ...about, log, [Symbol.asyncDispose]: close };
+  return {
+    ...{ client, workspace, address, agents: choicesOf(agents), approvalMode, model: "", log },
+    [Symbol.asyncDispose]: () => server.close(),
+  };
 }
 
 /** Whether a directory is in one of the roots, with links resolved. One that does not exist yet is in no root. */

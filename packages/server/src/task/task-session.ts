@@ -89,14 +89,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     this.#recorder = recorder;
     this.#executor = executor;
     this.#earlier = earlier;
-    this.#runner = new TurnRunner({
-      log,
-      recorder,
-      executor,
-      earlier,
-      sessions,
-      recordEnd: (outcome) => this.#end(outcome),
-    });
+    this.#runner = new TurnRunner({ log, recorder, executor, earlier, sessions, recordEnd: (end) => this.#end(end) });
     this.#messages = messages;
     lease?.lost.addEventListener("abort", this.#lose);
     // A signal that has aborted already calls no listener.

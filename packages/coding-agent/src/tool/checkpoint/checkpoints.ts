@@ -205,8 +205,8 @@ export class Checkpoints {
     const createTime = this.#options.now();
     using workspace = new Workspace(workspacePath);
     await using writer = this.#repository.begin(signal);
-    const onContent = (content: Buffer): Promise<void> => writer.content(content);
-    const files = await this.#scan(workspace, before?.files ?? new Map(), onContent, signal);
+    const known = before?.files ?? new Map();
+    const files = await this.#scan(workspace, known, (content) => writer.content(content), signal);
     if (before?.principal === principal && isUnchanged(before.files, files)) {
       this.#latest.set(workspacePath, { ...before, files });
       return before.id;
