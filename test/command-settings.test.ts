@@ -40,7 +40,11 @@ describe("the settings of a slash command that begins a conversation", () => {
     elsewhere = await mkdtemp(join(tmpdir(), "devtool-commands-"));
     const approvalMode = ApprovalMode.YOLO;
     server = await createServer({
-      agents: { devtool: codingAgent({ approvalMode, sandbox: "none" }), greeter },
+      agents: {
+        devtool: codingAgent({ approvalMode, sandbox: "none" }),
+        greeter,
+        careful: codingAgent({ approvalMode: ApprovalMode.DEFAULT, sandbox: "none" }),
+      },
       workspace,
       workspaceRoots: [workspace, elsewhere],
     });
@@ -96,6 +100,22 @@ describe("the settings of a slash command that begins a conversation", () => {
       const ran = await ended(client, result?.executionId ?? "");
       const second = await say(first.contextId, "");
       expect([first, ran, second].map(textOf)).toEqual(["by small", "by large", "by small"]);
+    });
+
+    it("do not let it do unasked what the operator has asked about, at first or later", async () => {
+      const { commands, tasks } = clients[name]?.() ?? unknownClient();
+      const command = { commandPath: ["shell"], args: "touch unasked.txt" };
+      const run = async (contextId: string, approvalMode: ApprovalMode): Promise<string> => {
+        const sessionSettings = { agent: "careful", approvalMode };
+        const { result } = await commands.runSlashCommand({ command, contextId, sessionSettings });
+        expect(result?.status).toBe(CommandExecutionStatus.AWAITING_SHELL_CONFIRMATION);
+        const { task } = await tasks.getTask({ taskId: result?.executionId ?? "" });
+        return task?.contextId ?? "";
+      };
+      const contextId = await run("", ApprovalMode.YOLO);
+      await run(contextId, ApprovalMode.DEFAULT);
+      await run(contextId, ApprovalMode.YOLO);
+      expect(existsSync(join(workspace, "unasked.txt"))).toBe(false);
     });
 
     it("keep it from what its approval mode excludes", async () => {
