@@ -43,6 +43,28 @@ describe.skipIf(CHROMIUM === undefined)("where a message is written (skipped wit
     expect(opened.faults()).toEqual([]);
   });
 
+  it("keeps what is written in a session while another one is shown", async () => {
+    await using browser = await launch();
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    const message = page.getByLabel("Message");
+    await page.goto(`${server.url}/console/#/new/drafts`);
+    await message.fill("first");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/session/);
+    const session = page.url();
+    await message.fill("half a second message");
+    await page.goto(`${server.url}/console/#/new/another`);
+    await expect.poll(() => message.inputValue()).toBe("");
+    await message.fill("another session");
+    await page.keyboard.press("Enter");
+    await page.waitForURL((url) => url.hash.includes("session"));
+    await expect.poll(() => message.inputValue()).toBe("");
+    await page.goto(session);
+    await expect.poll(() => message.inputValue()).toBe("half a second message");
+    expect(opened.faults()).toEqual([]);
+  });
+
   it("says which of the files that are added are no images", async () => {
     await using browser = await launch();
     await using opened = await openConsole(browser, server);

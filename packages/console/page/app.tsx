@@ -15,7 +15,7 @@ export function App({ token }: { readonly token: string }): ReactNode {
   const [client] = useState(() => createConsoleClient(token));
   const sessions = useSessions(client, { clientLabel: CLIENT_LABEL });
   const place = usePlace();
-  const [started, setStarted] = useState<Started>();
+  const [started, setStarted] = useState<Started>(new Map());
   const session = shownSession(place, started);
   const isRefused = sessions.error?.code === Code.Unauthenticated;
   useEffect(() => {
@@ -32,7 +32,12 @@ export function App({ token }: { readonly token: string }): ReactNode {
         {place.case === "server" && <ServerPage client={client} />}
         {place.case === "list" && sessions.isLoaded && <Hint isEmpty={sessions.sessions.length === 0} />}
         {session && (
-          <Session client={client} {...session} onStart={(taskId) => setStarted({ key: session.key, taskId })} />
+          <Session
+            client={client}
+            sessionKey={session.key}
+            {...session}
+            onStart={(taskId) => setStarted(new Map(started).set(taskId, session.key))}
+          />
         )}
       </main>
     </div>
@@ -44,11 +49,8 @@ function Hint({ isEmpty }: { readonly isEmpty: boolean }): ReactNode {
   return isEmpty ? <p className="hint">{words.noSessions}</p> : <p className="hint choose">{words.chooseSession}</p>;
 }
 
-/** A session that this page has started, with the key that it had as a new one: it stays the same when it gets its address. */
-interface Started {
-  readonly key: string;
-  readonly taskId: string;
-}
+/** The keys that the sessions that this page has started had as new ones, by their ids. They keep them. */
+type Started = ReadonlyMap<string, string>;
 
 interface ShownSession {
   readonly key: string;
@@ -56,9 +58,9 @@ interface ShownSession {
   readonly view: SessionPart;
 }
 
-function shownSession(place: Place, started: Started | undefined): ShownSession | undefined {
+function shownSession(place: Place, started: Started): ShownSession | undefined {
   if (place.case === "new") return { key: place.key, view: "conversation" };
   if (place.case !== "session") return undefined;
   const { taskId, view } = place;
-  return { key: started?.taskId === taskId ? started.key : taskId, taskId, view };
+  return { key: started.get(taskId) ?? taskId, taskId, view };
 }

@@ -1,8 +1,9 @@
 import type { TaskActions } from "@devtool/react";
-import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { type Attached, type Attachment, Attachments, readAttachments } from "./attachments.tsx";
 import { CommandOptions, useCommandList } from "./command-list.tsx";
 import type { ConsoleClient } from "./console-client.ts";
+import { type Draft, EMPTY, useDraft } from "./drafts.ts";
 import type { NewSessionChoice } from "./new-session-fields.tsx";
 import { sessionAddress } from "./place.ts";
 import { isCommandLine, messageFor, runCommand } from "./sending.ts";
@@ -10,6 +11,8 @@ import { words } from "./words.ts";
 
 export interface ComposerProps {
   readonly client: ConsoleClient;
+  /** The key of the session, which stays the same when a new session gets its id. */
+  readonly sessionKey: string;
   readonly contextId: string;
   /** Whether the agent works, so that a message waits in its queue. */
   readonly isWorking: boolean;
@@ -20,7 +23,7 @@ export interface ComposerProps {
 
 /** Where the next message is written: text, slash commands with completion, images. */
 export function Composer(props: ComposerProps): ReactNode {
-  const { text, images, setText, addAttached, removeImage, problem, submit } = useDraft(props);
+  const { text, images, setText, addAttached, removeImage, problem, submit } = useWriting(props);
   const list = useId();
   const commands = useCommandList(props, text, setText);
   const attach = (files: Iterable<File>): void => {
@@ -76,9 +79,7 @@ export function Composer(props: ComposerProps): ReactNode {
 }
 
 /** A message that is written, and what it takes to send it. */
-interface Draft {
-  readonly text: string;
-  readonly images: readonly Attachment[];
+interface Writing extends Draft {
   readonly setText: (text: string) => void;
   readonly addAttached: (more: Attached) => void;
   readonly removeImage: (gone: Attachment) => void;
@@ -88,11 +89,16 @@ interface Draft {
   readonly submit: () => Promise<void>;
 }
 
-const EMPTY: Pick<Draft, "text" | "images"> = { text: "", images: [] };
-
-function useDraft({ client, contextId, send, session }: ComposerProps): Draft {
-  const [draft, setDraft] = useState(EMPTY);
+function useWriting({ client, sessionKey, contextId, send, session }: ComposerProps): Writing {
+  const [draft, setDraft] = useDraft(sessionKey);
   const [problem, setProblem] = useState("");
+  const isShown = useRef(true);
+  useEffect(() => {
+    isShown.current = true;
+    return () => {
+      isShown.current = false;
+    };
+  }, []);
   const { text, images } = draft;
   const submit = async (): Promise<void> => {
     if (text.trim() === "" && images.length === 0) return;
@@ -101,13 +107,15 @@ function useDraft({ client, contextId, send, session }: ComposerProps): Draft {
       return;
     }
     setProblem("");
-    setDraft(EMPTY);
-    // A refused message comes back, before one that was begun meanwhile.
-    const restore = (): void =>
+    setDraft(() => EMPTY);
+    // A refused message comes back, before one that was begun meanwhile. Once another session is shown, nobody knows whether it was refused.
+    const restore = (): void => {
+      if (!isShown.current) return;
       setDraft((now) => ({
         text: [text, now.text].filter((part) => part !== "").join("\n"),
         images: [...images, ...now.images],
       }));
+    };
     if (isCommandLine(text)) {
       const ran = await runCommand(client, text, contextId, session);
       if (ran.taskId === "") {

@@ -13,6 +13,8 @@ const SessionDetails = lazy(async () => ({ default: (await import("./session-det
 
 export interface SessionProps {
   readonly client: ConsoleClient;
+  /** Its key, which stays the same when a new session gets its id. */
+  readonly sessionKey: string;
   /** Default: a new session. */
   readonly taskId?: string;
   readonly view: SessionPart;
@@ -21,7 +23,7 @@ export interface SessionProps {
 }
 
 /** A session: what was said and done, what waits for an answer, and where the next message is written. */
-export function Session({ client, taskId, view, onStart }: SessionProps): ReactNode {
+export function Session({ client, sessionKey, taskId, view, onStart }: SessionProps): ReactNode {
   const [choice, choose] = useState<NewSessionChoice>({ agent: "", workspace: "" });
   const task = useTask(client, { clientLabel: CLIENT_LABEL, ...(taskId !== undefined && { taskId }) });
   const { id } = task.task;
@@ -49,6 +51,7 @@ export function Session({ client, taskId, view, onStart }: SessionProps): ReactN
         {isNew && id === "" && <NewSessionFields client={client} choice={choice} onChange={choose} />}
         <Composer
           client={client}
+          sessionKey={sessionKey}
           contextId={task.task.contextId}
           isWorking={id !== "" && !isTerminal(task.task.state) && task.questions.length === 0}
           send={task.send}
