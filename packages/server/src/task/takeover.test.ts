@@ -107,7 +107,7 @@ function readingTasks() {
     registry,
     shared: {
       leases: { create: unused, acquire: unused, giveUp: unused, orphaned: async () => found },
-      changes: { watch: unused, watchAll: unused, watchLeft: unused },
+      changes: { watch: unused, watchAll: unused, watchGivenUp: unused },
     },
     clock: { now: () => clock.time, sleep: unused },
     onError: unused,
