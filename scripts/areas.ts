@@ -49,14 +49,16 @@ export const AREAS: Readonly<Record<string, Area>> = {
   },
   models: {
     inputs: [
-      ...[
-        "packages/anthropic/",
-        "packages/fake-gemini/",
-        "packages/fake-model/",
-        "packages/gemini/",
-        "packages/openai/",
-      ],
-      ...["packages/coding-agent/src/model.ts", "test/deceptive", "test/hostile-model", "test/model", "test/vertex"],
+      "packages/anthropic/",
+      "packages/fake-gemini/",
+      "packages/fake-model/",
+      "packages/gemini/",
+      "packages/openai/",
+      "packages/coding-agent/src/model.ts",
+      "test/deceptive",
+      "test/hostile-model",
+      "test/model",
+      "test/vertex",
     ],
     suites: ["test/deceptive-", "test/hostile-model", "test/model-chaos", "test/model-list", "test/vertex"],
     always: ["test/deceptive-model.test.ts"],
@@ -107,9 +109,9 @@ export function suitesOf(area: string, files: readonly string[]): string[] {
   );
 }
 
-/** The files that differ from `main` as others have it, or else from the last commit. Undefined without git. */
+/** The files that differ from `origin/main`, else from `main`, else from the last commit. Undefined without git. */
 export function changedFiles(): string[] | undefined {
-  const base = git("merge-base", "HEAD", "origin/main") ?? "HEAD";
+  const base = git("merge-base", "HEAD", "origin/main") ?? git("merge-base", "HEAD", "main") ?? "HEAD";
   const changed = git("diff", "--name-only", base);
   const added = git("ls-files", "--others", "--exclude-standard");
   return changed === undefined || added === undefined ? undefined : `${changed}\n${added}`.split("\n");

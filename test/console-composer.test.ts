@@ -65,6 +65,31 @@ describe.skipIf(CHROMIUM === undefined)("where a message is written (skipped wit
     expect(opened.faults()).toEqual([]);
   });
 
+  it("gives a command that does not start back to its session, while another one is shown", async () => {
+    await using browser = await launch();
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    const message = page.getByLabel("Message");
+    const asked = Promise.withResolvers<void>();
+    const left = Promise.withResolvers<void>();
+    await page.route(/RunSlashCommand/, async (route) => {
+      asked.resolve();
+      await left.promise;
+      await route.abort();
+    });
+    await page.goto(`${server.url}/console/#/new/refused`);
+    await message.fill("/nosuch command");
+    await page.keyboard.press("Enter");
+    await asked.promise;
+    await page.goto(`${server.url}/console/#/new/meanwhile`);
+    await message.fill("something else");
+    left.resolve();
+    await page.goto(`${server.url}/console/#/new/refused`);
+    await expect.poll(() => message.inputValue()).toBe("/nosuch command");
+    await page.goto(`${server.url}/console/#/new/meanwhile`);
+    await expect.poll(() => message.inputValue()).toBe("something else");
+  });
+
   it("says which of the files that are added are no images", async () => {
     await using browser = await launch();
     await using opened = await openConsole(browser, server);

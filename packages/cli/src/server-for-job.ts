@@ -65,7 +65,13 @@ export async function serverForJob(options: JobOptions, io: Io): Promise<JobServ
   const { agents = [], approvalMode } = address.info ?? {};
   const { model = "" } = options;
   return {
-    ...{ client, workspace: where, address, agents, approvalMode, model, log: "" },
+    client,
+    workspace: where,
+    address,
+    agents,
+    approvalMode,
+    model,
+    log: "",
     // The server goes on when the job ends.
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
@@ -107,7 +113,13 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
   const client = await createClient(address, options.protocol ?? "connect");
   const { approvalMode = ApprovalMode.DEFAULT } = configured;
   return {
-    ...{ client, workspace, address, agents: choicesOf(agents), approvalMode, model: "", log },
+    client,
+    workspace,
+    address,
+    agents: choicesOf(agents),
+    approvalMode,
+    model: "",
+    log,
     [Symbol.asyncDispose]: () => server.close(),
   };
 }

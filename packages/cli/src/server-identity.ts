@@ -36,7 +36,7 @@ const MAX_ANSWER_BYTES = 4_096;
 /**
  * Challenges the program at the address of a discovery file to prove that it wrote the file. Throws when the signal aborts.
  *
- * Sends only random bytes, never the token. When the connection is cut, sends other challenges for a while: a server that was shut down or
+ * Sends only random bytes, never the token. When the connection is cut, sends others for a second and a half: a server that was shut down or
  * killed is absent by then.
  */
 export async function verifyServer(

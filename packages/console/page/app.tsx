@@ -49,7 +49,7 @@ function Hint({ isEmpty }: { readonly isEmpty: boolean }): ReactNode {
   return isEmpty ? <p className="hint">{words.noSessions}</p> : <p className="hint choose">{words.chooseSession}</p>;
 }
 
-/** The keys that the sessions that this page has started had as new ones, by their ids. They keep them. */
+/** For each session that this page has started, by its id: the key that it had before it got the id, and keeps. */
 type Started = ReadonlyMap<string, string>;
 
 interface ShownSession {

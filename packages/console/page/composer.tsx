@@ -3,7 +3,7 @@ import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState 
 import { type Attached, type Attachment, Attachments, readAttachments } from "./attachments.tsx";
 import { CommandOptions, useCommandList } from "./command-list.tsx";
 import type { ConsoleClient } from "./console-client.ts";
-import { type Draft, EMPTY, useDraft } from "./drafts.ts";
+import { type Draft, EMPTY_DRAFT, useDraft } from "./drafts.ts";
 import type { NewSessionChoice } from "./new-session-fields.tsx";
 import { sessionAddress } from "./place.ts";
 import { isCommandLine, messageFor, runCommand } from "./sending.ts";
@@ -107,22 +107,24 @@ function useWriting({ client, sessionKey, contextId, send, session }: ComposerPr
       return;
     }
     setProblem("");
-    setDraft(() => EMPTY);
-    // A refused message comes back, before one that was begun meanwhile. Once another session is shown, nobody knows whether it was refused.
-    const restore = (): void => {
-      if (!isShown.current) return;
+    setDraft(() => EMPTY_DRAFT);
+    // A refused message comes back, before one that was begun meanwhile.
+    const restore = (): void =>
       setDraft((now) => ({
         text: [text, now.text].filter((part) => part !== "").join("\n"),
         images: [...images, ...now.images],
       }));
-    };
     if (isCommandLine(text)) {
       const ran = await runCommand(client, text, contextId, session);
       if (ran.taskId === "") {
         setProblem(ran.message);
         restore();
       } else location.hash = sessionAddress(ran.taskId);
-    } else if (!(await send(messageFor(text, images, session)))) restore();
+      return;
+    }
+    const isSent = await send(messageFor(text, images, session));
+    // Once another session is shown, `send` does not say whether the message arrived.
+    if (!isSent && isShown.current) restore();
   };
   return {
     text,

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useSyncExternalStore } from "react";
 import type { Attachment } from "./attachments.tsx";
 
 /** A message that is being written. */
@@ -8,20 +8,25 @@ export interface Draft {
 }
 
 /** The draft before anything is written. */
-export const EMPTY: Draft = { text: "", images: [] };
+export const EMPTY_DRAFT: Draft = { text: "", images: [] };
 
 /** The drafts of the sessions, by their keys. They are kept while the page shows other sessions, until it is closed. */
 const drafts = new Map<string, Draft>();
+const listeners = new Set<() => void>();
 
-/** Returns the draft of a session, and a function that changes it. */
+/** Returns the draft of a session, and a function that changes it, also while another session is shown. */
 export function useDraft(key: string): readonly [Draft, (change: (now: Draft) => Draft) => void] {
-  const [draft, setDraft] = useState(() => drafts.get(key) ?? EMPTY);
+  const draft = useSyncExternalStore(subscribe, () => drafts.get(key) ?? EMPTY_DRAFT);
   return [
     draft,
     (change) => {
-      const changed = change(drafts.get(key) ?? EMPTY);
-      drafts.set(key, changed);
-      setDraft(changed);
+      drafts.set(key, change(drafts.get(key) ?? EMPTY_DRAFT));
+      for (const listener of listeners) listener();
     },
   ];
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }

@@ -134,6 +134,7 @@ export class PermissionQuestions {
   #askUser(asked: CallQuestion, queue: ItemQueue<SessionItem>, signal: AbortSignal): PermissionResult {
     const { question, options, shown } = asked;
     const { id } = shown;
+    // The call may have an open question about an earlier version of itself.
     const { digest } = findToolCallDetail(this.#turn.task, id) ?? {};
     const asksAboutOther = this.#questions.has(id) && hex(digest) !== hex(this.#book.digestOf(id));
     const isOwnCall = this.#book.stage(id) <= ToolCallStage.AWAITING_APPROVAL && !asksAboutOther;
@@ -170,7 +171,7 @@ export class PermissionQuestions {
     if (this.#session.connection.ended.aborted) return question.answer(outcome);
     if (reach) {
       this.#approvals.add(shown);
-      // A call that calls itself an edit may be shown as anything, such as an MCP server's tool.
+      // Only a call that was shown with its changes counts: an agent may give any call the kind "edit".
       if (reach === "always" && shown.changes.length > 0) this.#session.allowsEdits = true;
       if (question.action) this.#performing.set(question.params, shown.id);
       yield* calls(this.#book.executing(shown.id));

@@ -138,7 +138,7 @@ export class ChatTasks {
     await this.#during(async (signal) => {
       await this.listCommands(signal);
       const command = readSlashLine(line, this.commands);
-      const contextId = this.#context;
+      const contextId = this.#currentContextId;
       const where = contextId === "" ? this.#settings() : { contextId, ...this.#changes() };
       const { result } = await this.#options.client.commands.runSlashCommand({ command, ...where }, { signal });
       if (result?.status === CommandExecutionStatus.FAILED_TO_START || !result) {
@@ -153,7 +153,7 @@ export class ChatTasks {
 
   /** Lists the server's slash commands again: none if the server cannot list them. */
   async listCommands(signal: AbortSignal): Promise<void> {
-    const contextId = this.#context;
+    const contextId = this.#currentContextId;
     const where = contextId === "" ? this.#settings() : { contextId };
     const listed = await this.#options.client.commands.getAllSlashCommands(where, { signal }).catch(() => undefined);
     this.commands = listed?.commands ?? [];
@@ -223,8 +223,8 @@ export class ChatTasks {
     }
   }
 
-  /** The context of the chat; empty before it has one. */
-  get #context(): string {
+  /** The context id that the last exchange gave, or else that of the conversation which is continued; empty before there is one. */
+  get #currentContextId(): string {
     return this.#contextId || this.conversation.view.snapshot().task.contextId;
   }
 

@@ -58,6 +58,7 @@ function settledLines(token: Token, block: string): SettledText | undefined {
     case "table": {
       // A table that has ended has its blank line in the block, but not in the token.
       if (block !== token.raw) return undefined;
+      // All rows but the last one. The next piece repeats the header.
       const head = block.slice(0, block.indexOf("\n", block.indexOf("\n") + 1) + 1);
       const length = lastLineOf(block);
       return length > head.length ? { length, opening: head, isInBlock: false } : undefined;

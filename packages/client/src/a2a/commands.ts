@@ -21,7 +21,7 @@ import type { RpcEndpoint } from "./rpc-endpoint.ts";
 export function createA2aCommandService(endpoint: Pick<RpcEndpoint, "call">): ServiceImpl<typeof SlashCommandService> {
   return {
     async getAllSlashCommands({ contextId, settings, sessionSettings }, { signal }) {
-      // Over HTTP+JSON this is the query of a URL, which logs keep: of the session it has the agent, and no secret of an MCP server.
+      // Over HTTP+JSON the request is the query of a URL, which logs keep. It names the agent alone, and no secret of an MCP server.
       const agent = sessionSettings?.agent ?? "";
       const chosen = agent === "" ? undefined : create(SessionSettingsSchema, { agent });
       const json = await endpoint.call(

@@ -59,15 +59,15 @@ export function assertSettings(settings: SessionSettings): void {
   if (allowedTools.length > 0) throw unavailable("allowed_tools", "the server's own settings name its tools");
   if (mcpServers.length > 0) throw unavailable("mcp_servers", "the server's own settings name its MCP servers");
   if (model !== "") throw unavailable("model", "the server alone chooses its model, so leave it out");
-  assertOwnAgent(agent);
+  assertNoAgent(agent);
   if (Object.keys(agentOptions).length > 0) throw unavailable("agent_options", "the server's agent has none");
   if (!APPROVAL_MODES.has(approvalMode)) {
     throw unavailable("approval_mode", "the server knows only DEFAULT and YOLO");
   }
 }
 
-/** Throws a `ConnectError` for the name of an agent, of which the dialect knows one. */
-export function assertOwnAgent(agent: string): void {
+/** Throws a `ConnectError` if a request names an agent: a server of this dialect has one, without a choice. */
+export function assertNoAgent(agent: string): void {
   if (agent !== "") throw unavailable("agent", "the server has one agent, so leave it out");
 }
 

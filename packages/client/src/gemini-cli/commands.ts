@@ -25,7 +25,7 @@ import {
 import { defined } from "@devtool/schema/json";
 import { readText } from "../a2a/response-text.ts";
 import { isEventStream } from "../a2a/server-sent-events.ts";
-import { assertOwnAgent, assertSettings } from "./assert-sendable.ts";
+import { assertNoAgent, assertSettings } from "./assert-sendable.ts";
 import { errorFromResponse, type GeminiCliEndpoint, readErrorMessage } from "./endpoint.ts";
 import type { RecordedTask, RecordedTasks } from "./recorded-task.ts";
 import { taskIdFrom } from "./tasks.ts";
@@ -41,7 +41,7 @@ export function createGeminiCliCommandService(
   let runs = 0;
   return {
     async getAllSlashCommands({ sessionSettings }, { signal }) {
-      assertOwnAgent(sessionSettings?.agent ?? "");
+      assertNoAgent(sessionSettings?.agent ?? "");
       return decodeCommandList((await endpoint.get("/listCommands", signal)) ?? {});
     },
     async runSlashCommand(request, { signal }) {

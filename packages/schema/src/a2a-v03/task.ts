@@ -197,6 +197,7 @@ function taskMetadata(task: Task): JsonObject {
 /** Decodes the sequence of the last event that a task includes (STREAM-3). Other agents and earlier servers give none: 0. */
 function decodeSequence(metadata: JsonObject | undefined): bigint {
   const digits = metadata?.[SEQUENCE_URI];
+  // 18 digits always fit an int64.
   return typeof digits === "string" && /^\d{1,18}$/.test(digits) ? BigInt(digits) : 0n;
 }
 

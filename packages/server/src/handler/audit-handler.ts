@@ -3,8 +3,8 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuditService } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
 
-/** The number of records of other tasks after which the server does other work, and looks whether the client is still there. */
-const PAUSE = 256;
+/** The number of records of other tasks after which the event loop does other work, and the reading ends if the client has gone. */
+const RECORDS_PER_TURN = 256;
 
 /** Creates the handler of `AuditService`: clients read the audit log and verify its chain themselves. */
 export function createAuditHandler(store: TaskStore): ServiceImpl<typeof AuditService> {
@@ -14,8 +14,8 @@ export function createAuditHandler(store: TaskStore): ServiceImpl<typeof AuditSe
       for await (const record of store.readAudit(afterNumber)) {
         if (taskId === "" || record.taskId === taskId) {
           yield { record };
-        } else if (++leftOut % PAUSE === 0) {
-          // No client slows down the reading of what it does not get.
+        } else if (++leftOut % RECORDS_PER_TURN === 0) {
+          // Only a record that is yielded waits for the client.
           await nextTurn();
           signal.throwIfAborted();
         }

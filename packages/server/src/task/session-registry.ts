@@ -9,6 +9,7 @@ import { type Conversation, OpenConversations } from "./conversation.ts";
 import { EventLog } from "./event-log.ts";
 import { FollowedTask } from "./followed-task.ts";
 import { HeldSession, type OpenTask } from "./held-session.ts";
+import { listTaskIds } from "./list-task-ids.ts";
 import { readTask } from "./read-task.ts";
 import type { RecordedMessages } from "./recorded-messages.ts";
 import type { TaskCompanion } from "./task-companion.ts";
@@ -146,7 +147,7 @@ export class SessionRegistry implements AsyncDisposable {
    */
   async recover(onDamaged: (reason: DevtoolError) => void): Promise<void> {
     for (const state of [TaskState.SUBMITTED, TaskState.WORKING]) {
-      for (const taskId of await this.#listTasks(state)) {
+      for (const taskId of await listTaskIds(this.#options.store, state)) {
         try {
           using _opened = await this.own(taskId);
         } catch (cause) {
@@ -213,7 +214,7 @@ export class SessionRegistry implements AsyncDisposable {
       const task = await readTask(store, taskId);
       return task && (await this.#openStored(task, lease));
     } catch (reason) {
-      // Any server may try again. Without it, the lease ends with the server.
+      // Any server may try again. If even this fails, the lease ends with this server.
       await lease?.release().catch(() => undefined);
       throw reason;
     }
@@ -277,17 +278,6 @@ export class SessionRegistry implements AsyncDisposable {
       sessions: shared?.sessions,
       earlier: (current) => conversation.earlier.of(store, current),
     });
-  }
-
-  async #listTasks(state: TaskState): Promise<string[]> {
-    const ids: string[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await this.#options.store.list({ state, limit: 100, cursor });
-      ids.push(...page.tasks.map(({ last }) => last.taskId));
-      cursor = page.cursor;
-    } while (cursor !== undefined);
-    return ids;
   }
 
   async #closeIdle(): Promise<void> {

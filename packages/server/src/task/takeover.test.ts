@@ -73,16 +73,29 @@ describe("Takeover", () => {
   });
 
   it("tries a task again at the next look when its log could not be read, also under a lease that it could not release", async () => {
-    const { store, look } = readingTasks();
+    const { store, look, clock } = readingTasks();
     store.problem = new DevtoolError("the database is gone", Code.Unavailable);
     await expect(look(["t1"])).rejects.toThrow("tasks of another server cannot be opened");
+    clock.time += 1_000;
     await expect(look([])).rejects.toThrow("tasks of another server cannot be opened");
     store.problem = undefined;
+    clock.time += 2_000;
     await look([]);
     const { reads } = store;
     expect(reads).toBeGreaterThan(2);
     await look([]);
     expect(store.reads).toBe(reads);
+  });
+
+  it("tries a task that goes on failing ever less often, up to once a minute", async () => {
+    const { store, look, clock } = readingTasks();
+    store.problem = new DevtoolError("the agent is gone", Code.NotFound);
+    const failedAt: number[] = [];
+    for (let second = 0; second <= 200; second++) {
+      clock.time = second * 1_000;
+      await look(["t1"]).catch(() => failedAt.push(second));
+    }
+    expect(failedAt).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183]);
   });
 
   it("tries a task whose log is damaged once a minute", async () => {

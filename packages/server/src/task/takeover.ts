@@ -2,7 +2,10 @@ import { isDataLoss } from "../errors.ts";
 import type { SharedTasks } from "../store/task-store.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
-/** The time in milliseconds after which tasks of an unreachable workspace, and those with a damaged log, are tried again. */
+/**
+ * The time in milliseconds after which tasks of an unreachable workspace, and those with a damaged log, are tried again. Other tasks that
+ * cannot be opened are tried after ever longer times, up to this one.
+ */
 const RETRY_MS = 60_000;
 
 /** The time in milliseconds between two searches for tasks that other servers left behind. */
@@ -10,6 +13,14 @@ const LOOK_MS = 1000;
 
 /** The number of tasks that are opened at the same time: half of the connections, so that leases are renewed meanwhile. */
 const AT_ONCE = 4;
+
+/** When a task is tried again. */
+interface Retry {
+  /** The time since the last try, in milliseconds. */
+  readonly waitMs: number;
+  /** On the clock of the takeover. */
+  readonly atMs: number;
+}
 
 /** Dependencies of `Takeover`. */
 export interface TakeoverOptions {
@@ -29,8 +40,8 @@ export class Takeover {
   readonly #options: TakeoverOptions;
   /** The workspaces that this server could not reach, and when. */
   readonly #unreachable = new Map<string, number>();
-  /** The tasks that could not be opened, and when they are tried again. This server may still have their leases. */
-  readonly #failed = new Map<string, number>();
+  /** The tasks that could not be opened. This server may still have their leases. */
+  readonly #failed = new Map<string, Retry>();
 
   constructor(options: TakeoverOptions) {
     this.#options = options;
@@ -62,7 +73,7 @@ export class Takeover {
       if (clock.now() - since > RETRY_MS) this.#unreachable.delete(workspace);
     const orphaned = await shared.leases.orphaned([...this.#unreachable.keys()]);
     const found = new Set([...orphaned, ...this.#failed.keys()]);
-    const waiting = [...found].filter((taskId) => (this.#failed.get(taskId) ?? 0) <= clock.now());
+    const waiting = [...found].filter((taskId) => (this.#failed.get(taskId)?.atMs ?? 0) <= clock.now());
     const openEach = async (): Promise<void> => {
       for (let taskId = waiting.shift(); taskId !== undefined && !signal.aborted; taskId = waiting.shift()) {
         try {
@@ -75,7 +86,9 @@ export class Takeover {
           this.#unreachable.set(workspacePath, clock.now());
           failures.push(problem);
         } catch (reason) {
-          this.#failed.set(taskId, clock.now() + (isDataLoss(reason) ? RETRY_MS : 0));
+          const before = this.#failed.get(taskId)?.waitMs ?? LOOK_MS / 2;
+          const waitMs = isDataLoss(reason) ? RETRY_MS : Math.min(RETRY_MS, 2 * before);
+          this.#failed.set(taskId, { waitMs, atMs: clock.now() + waitMs });
           failures.push(reason);
         }
       }
