@@ -12,17 +12,8 @@ export default defineConfig({
     target: "es2023",
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    rolldownOptions: {
-      // One file with all that is loaded at first, which compresses better than several; what is loaded later has its own.
-      output: { codeSplitting: { groups: [{ name: "page", test: isLoadedFirst }] } },
-    },
+    // One file. One that was fetched when it is first needed could be gone then: with its server, or with another version.
+    rolldownOptions: { output: { codeSplitting: false } },
     license: { fileName: "licenses.md" },
   },
 });
-
-/** Not the views of `session-details.tsx` and the conformance report, and what they alone use. */
-function isLoadedFirst(path: string): boolean {
-  return !/node_modules\/eventsource-parser\/|\/schema\/src\/(conformance|gen\/devtool\/conformance\/.*)\.ts$|\/page\/(conformance-report|session-details|timeline|frame-list|frames|audit-trail|checkpoint-list|workspace-rules|use-answer)\.tsx?$/.test(
-    path,
-  );
-}

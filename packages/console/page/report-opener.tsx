@@ -1,9 +1,6 @@
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { type ReactNode, useState } from "react";
+import { ConformanceReport } from "./conformance-report.tsx";
 import { words } from "./words.ts";
-
-const ConformanceReport = lazy(async () => ({
-  default: (await import("./conformance-report.tsx")).ConformanceReport,
-}));
 
 /** Opens a conformance report from a file that is chosen or dropped. The file stays in the browser. */
 export function ReportOpener(): ReactNode {
@@ -30,11 +27,7 @@ export function ReportOpener(): ReactNode {
           onChange={({ currentTarget }) => open(currentTarget.files?.[0])}
         />
       </label>
-      {json !== "" && (
-        <Suspense fallback={<p>{words.connecting}</p>}>
-          <ConformanceReport json={json} />
-        </Suspense>
-      )}
+      {json !== "" && <ConformanceReport json={json} />}
     </div>
   );
 }

@@ -13,7 +13,7 @@ export interface SessionDetailsProps {
   readonly view: Exclude<SessionPart, "conversation">;
 }
 
-/** The parts of a session that are looked at now and then. They are in a file of their own, which is loaded with the first of them. */
+/** The parts of a session that are looked at now and then. */
 export function SessionDetails({ client, task, view }: SessionDetailsProps): ReactNode {
   const place = { client, taskId: task.id, head: task.sequence };
   switch (view) {

@@ -1,15 +1,14 @@
 import { useTask } from "@devtool/react";
 import { isTerminal } from "@devtool/schema";
-import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { Composer } from "./composer.tsx";
 import { CLIENT_LABEL, type ConsoleClient } from "./console-client.ts";
 import { Conversation } from "./conversation.tsx";
 import { type NewSessionChoice, NewSessionFields } from "./new-session-fields.tsx";
 import { replacePlace, type SessionPart, sessionAddress } from "./place.ts";
+import { SessionDetails } from "./session-details.tsx";
 import { SessionHeader } from "./session-header.tsx";
 import { words } from "./words.ts";
-
-const SessionDetails = lazy(async () => ({ default: (await import("./session-details.tsx")).SessionDetails }));
 
 export interface SessionProps {
   readonly client: ConsoleClient;
@@ -39,11 +38,7 @@ export function Session({ client, sessionKey, taskId, view, onStart }: SessionPr
   return (
     <section className={isEmpty ? "session empty" : "session"} aria-label={task.task.title || words.newSession}>
       <SessionHeader task={task} view={view} />
-      {id !== "" && view !== "conversation" && (
-        <Suspense fallback={<p className="hint">{words.connecting}</p>}>
-          <SessionDetails client={client} task={task.task} view={view} />
-        </Suspense>
-      )}
+      {id !== "" && view !== "conversation" && <SessionDetails client={client} task={task.task} view={view} />}
       {view === "conversation" && !isEmpty && <Conversation client={client} task={task} />}
       <footer>
         {problem && <p role="alert">{problem.rawMessage}</p>}
