@@ -90,6 +90,31 @@ describe.skipIf(CHROMIUM === undefined)("where a message is written (skipped wit
     await expect.poll(() => message.inputValue()).toBe("something else");
   });
 
+  it("stays with another session that is shown when a command has run", async () => {
+    await using browser = await launch();
+    await using opened = await openConsole(browser, server);
+    const { page } = opened;
+    const message = page.getByLabel("Message");
+    const shown = Promise.withResolvers<void>();
+    await page.route(/RunSlashCommand/, async (route) => {
+      await shown.promise;
+      await route.continue();
+    });
+    await page.goto(`${server.url}/console/#/new/command`);
+    await message.fill("/about");
+    await page.keyboard.press("Enter");
+    await page.goto(`${server.url}/console/#/new/another`);
+    await message.fill("written meanwhile");
+    const ran = page.waitForResponse(/RunSlashCommand/);
+    shown.resolve();
+    await ran;
+    // The session of the command is in the list by then, and its page would be shown.
+    await page.locator(".rows", { hasText: "/about" }).waitFor();
+    expect(new URL(page.url()).hash).toBe("#/new/another");
+    expect(await message.inputValue()).toBe("written meanwhile");
+    expect(opened.faults()).toEqual([]);
+  });
+
   it("says which of the files that are added are no images", async () => {
     await using browser = await launch();
     await using opened = await openConsole(browser, server);

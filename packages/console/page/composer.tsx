@@ -119,7 +119,7 @@ function useWriting({ client, sessionKey, contextId, send, session }: ComposerPr
       if (ran.taskId === "") {
         setProblem(ran.message);
         restore();
-      } else location.hash = sessionAddress(ran.taskId);
+      } else if (isShown.current) location.hash = sessionAddress(ran.taskId);
       return;
     }
     const isSent = await send(messageFor(text, images, session));
