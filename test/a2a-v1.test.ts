@@ -170,6 +170,7 @@ describe("HTTP+JSON of A2A 1.0", () => {
     ["GET", "/tasks/nope", undefined, 404, "NOT_FOUND"],
     ["GET", "/tasks/nope:subscribe", undefined, 404, "NOT_FOUND"],
     ["GET", "/tasks?pageSize=0", undefined, 400, "INVALID_ARGUMENT"],
+    ["GET", "/tasks?pageSize=1&page_size=2", undefined, 400, "INVALID_ARGUMENT"],
     ["GET", "/tasks?pageSize=101", undefined, 400, "INVALID_ARGUMENT"],
     ["GET", "/tasks?status=BUSY", undefined, 400, "INVALID_ARGUMENT"],
     ["GET", "/tasks?pageToken=x", undefined, 400, "INVALID_ARGUMENT"],

@@ -55,6 +55,16 @@ describe("an HTTP request", () => {
     });
   });
 
+  it.each([
+    ["pageSize=5&page_size=6", 'pageSize "6" is given twice: give it once'],
+    ["contextId=a&contextId=a", 'contextId "a" is given twice: give it once'],
+    ["id=a&configuration.historyLength=1&configuration.history_length=2", "configuration.historyLength"],
+  ])("rejects a field that the query %s gives twice", (text, problem) => {
+    const schema = text.startsWith("id") ? A2AService.method.sendMessage.input : input;
+    const query = new URLSearchParams(text);
+    expect(() => requestJson(schema, read, { variables: new Map(), query, body: undefined })).toThrow(problem);
+  });
+
   it("rejects a boolean that is neither true nor false", () => {
     const query = new URLSearchParams("includeArtifacts=yes");
     expect(() => requestJson(input, read, { variables: new Map(), query, body: undefined })).toThrow("true or false");

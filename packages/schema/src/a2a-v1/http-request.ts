@@ -25,7 +25,7 @@ export interface HttpParts {
  * Builds the JSON of a request from the path, the query and the body, according to `google.api.http`.
  *
  * The body is the whole request or one of its fields; other fields come from the query; the path overrides both. Throws
- * a `WireError`.
+ * a `WireError`, also for a parameter of the query that is given twice and is no list.
  */
 export function requestJson(schema: DescMessage, { body: holder }: HttpBinding, parts: HttpParts): JsonObject {
   const { variables, query, body } = parts;
@@ -37,8 +37,30 @@ export function requestJson(schema: DescMessage, { body: holder }: HttpBinding, 
   } else if (body !== undefined && holder !== "") {
     request = { [jsonNameOf(schema, holder)]: body };
   }
-  const given = [...(holder === "*" ? [] : query), ...variables];
-  return given.reduce((json, [path, text]) => withValue(schema, json, path.split("."), text), request);
+  const parameters = holder === "*" ? [] : [...query];
+  assertOnce(schema, parameters);
+  return [...parameters, ...variables].reduce(
+    (json, [path, text]) => withValue(schema, json, path.split("."), text),
+    request,
+  );
+}
+
+/** Throws a `WireError` for a field that two parameters set, in either spelling of its name. Lists may have several. */
+function assertOnce(schema: DescMessage, parameters: readonly (readonly [string, string])[]): void {
+  const names = new Set<string>();
+  for (const [path, text] of parameters) {
+    let holder: DescMessage | undefined = schema;
+    let field: DescField | undefined;
+    const jsonNames = path.split(".").map((name) => {
+      field = holder && findField(holder, name);
+      holder = field?.message;
+      return field?.jsonName;
+    });
+    if (!field || field.fieldKind === "list") continue;
+    const jsonName = jsonNames.join(".");
+    if (names.has(jsonName)) throw new WireError(jsonName, text.slice(0, 200), "is given twice: give it once");
+    names.add(jsonName);
+  }
 }
 
 /** Sets the field at a path. A path to no field is ignored, like an unknown field in JSON. */

@@ -6,7 +6,7 @@ import { writeAnswer } from "../http/answer.ts";
 import { assertJson, readBody } from "../http/body.ts";
 import { ClientGone } from "../http/client-gone.ts";
 import { JsonRpcFailure, parseBody } from "../http/json-rpc.ts";
-import { type HttpRequest, pathOf, queryOf, type Route, send } from "../http/route.ts";
+import { type HttpRequest, pathOf, type Route, send, valuesInQuery } from "../http/route.ts";
 import { callMethod, type Endpoint } from "./endpoint.ts";
 import { NoOperation, reportError, restStatusOf } from "./errors.ts";
 
@@ -86,6 +86,6 @@ async function readCall(request: HttpRequest, maxRequestBytes: number): Promise<
     throw new NoOperation(message, httpMethods);
   }
   const { operation, ids } = match;
-  const params = operation.decodeParams(ids, { query: new Map(queryOf(request)), body });
+  const params = operation.decodeParams(ids, { query: valuesInQuery(request), body });
   return { method: operation.method, params, encodeResult: operation.encodeResult };
 }

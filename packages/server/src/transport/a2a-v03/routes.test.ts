@@ -48,6 +48,14 @@ describe("the routes of A2A 0.3", () => {
     expect(await types(`${server.url}/v1/tasks/none`, {})).toBe("application/json");
   });
 
+  it("refuse a parameter of the query that is given twice, in either spelling", async () => {
+    const headers = { authorization: `Bearer ${server.token}` };
+    for (const query of ["pageSize=1&pageSize=2", "pageSize=1&page_size=2"]) {
+      const response = await fetch(`${server.url}/v1/tasks?${query}`, { headers });
+      expect([response.status, await response.text()]).toEqual([400, expect.stringContaining("give it once")]);
+    }
+  });
+
   it("refuse another content type with 415 and a large body with 413, as JSON-RPC errors (ERR-2)", async () => {
     const typed = await post("{}", { "content-type": "text/plain" });
     expect([typed.status, typed.json.error.code]).toEqual([415, JsonRpcCode.INVALID_REQUEST]);

@@ -15,6 +15,7 @@ import {
   type Route,
   send,
   takesStream,
+  valuesInQuery,
 } from "../http/route.ts";
 import { COMMANDS, runCommand } from "./commands.ts";
 import { type Endpoint, reportError } from "./endpoint.ts";
@@ -91,7 +92,7 @@ function commandResource(endpoint: Endpoint, httpMethod: "GET" | "POST", templat
     run: async (request, context) => {
       assertVersion(versionOf(request));
       const params = isRead
-        ? restOperation(name).decodeParams({}, { query: new Map(queryOf(request)), body: {} })
+        ? restOperation(name).decodeParams({}, { query: valuesInQuery(request), body: {} })
         : await readJson(request, endpoint.maxRequestBytes);
       return runCommand(endpoint, { method: name, params, context, takesStream: !isRead && takesStream(request) });
     },

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Writable } from "node:stream";
-import { shorten } from "@devtool/schema";
+import { shorten, WireError } from "@devtool/schema";
 import { failpoint } from "../../failpoint.ts";
 
 /** A request over HTTP/1.1 or HTTP/2. */
@@ -78,6 +78,19 @@ export function pathOf(request: HttpRequest): string {
 /** Returns the query parameters of a request. */
 export function queryOf(request: HttpRequest): URLSearchParams {
   return new URLSearchParams((request.url ?? "").split("?", 2)[1] ?? "");
+}
+
+/** Returns the query parameters of a request, of which none is a list. Throws a `WireError` for one that is given twice, in either spelling. */
+export function valuesInQuery(request: HttpRequest): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  const names = new Set<string>();
+  for (const [name, value] of queryOf(request)) {
+    const jsonName = name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+    if (names.has(jsonName)) throw new WireError(name, shorten(value), "is given twice: give it once");
+    names.add(jsonName);
+    values.set(name, value);
+  }
+  return values;
 }
 
 /** Returns one header of a request; empty when the request has none of this name, or several. */
