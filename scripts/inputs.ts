@@ -1,5 +1,5 @@
 /** A part of the tests that takes minutes to install and run, and depends on few files. */
-export type Part = "bindings" | "peers" | "agents";
+export type Part = "bindings" | "peers";
 
 /** The files that determine what bindings and peers receive. */
 const SPEAKS = [
@@ -21,13 +21,6 @@ export const INPUTS: Readonly<Record<Part, readonly string[]>> = {
     ...["test/conformance/", "test/conformance-peers.test.ts", "test/acp-port/", "test/acp-port-clients.test.ts"],
     ...["test/gemini-cli/", "test/gemini-cli.test.ts", "test/gemini-cli-client.test.ts"],
   ],
-  agents: [
-    ...["pnpm-lock.yaml", ".ci/", "scripts/inputs.ts", "scripts/peers.ts", "peers/acp/"],
-    ...["packages/acp/", "packages/cli/src/acp-agents.ts", "packages/openai/src/testing/", "packages/fake-model/"],
-    ...["test/acp/", "test/acp-peers.test.ts", "docs/agents.md"],
-    ...["packages/codex/", "packages/cli/src/codex-agents.ts", "docs/codex.md"],
-    ...["test/codex/", "test/codex-peer.test.ts", "test/codex-two-ways.test.ts"],
-  ],
 };
 
 /** The parts of which no input is among the files that changed. */
@@ -37,4 +30,4 @@ export function unchangedParts(changed: readonly string[]): Part[] {
   return PARTS.filter((part) => !INPUTS[part].some((input) => changed.some((path) => isInput(path, input))));
 }
 
-const PARTS = ["bindings", "peers", "agents"] as const satisfies readonly Part[];
+const PARTS = ["bindings", "peers"] as const satisfies readonly Part[];

@@ -2,6 +2,8 @@
  * Installs the official A2A SDKs of other languages for `test/interop.test.ts`: Python's into `test/interop/.venv-*`, programs
  * with Go's into `test/interop/.bin`, those with Rust's and Java's into `target` beside their sources. What has no toolchain
  * here is said and left out; its tests are skipped.
+ *
+ *     pnpm install:interop [python] [python-acp] [go] [rust] [java]
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -61,11 +63,11 @@ interface Sdk {
 }
 
 const SDKS: readonly Sdk[] = [
-  { name: "Python SDKs", tool: ["python3", "--version"], install: installPython },
-  { name: "Python ACP SDK", tool: ["python3", "--version"], install: installAcp },
-  { name: "Go SDK", tool: ["go", "version"], install: buildGo },
-  { name: "Rust SDK", tool: ["cargo", "--version"], install: buildRust },
-  { name: "Java SDK", tool: ["mvn", "--version"], install: buildJava },
+  { name: "python", tool: ["python3", "--version"], install: installPython },
+  { name: "python-acp", tool: ["python3", "--version"], install: installAcp },
+  { name: "go", tool: ["go", "version"], install: buildGo },
+  { name: "rust", tool: ["cargo", "--version"], install: buildRust },
+  { name: "java", tool: ["mvn", "--version"], install: buildJava },
 ];
 
 function outcomeOf({ tool, install }: Sdk): "ok" | "FAILED" | "skipped: its toolchain is not here" {
@@ -73,7 +75,13 @@ function outcomeOf({ tool, install }: Sdk): "ok" | "FAILED" | "skipped: its tool
   return install() ? "ok" : "FAILED";
 }
 
-for (const sdk of SDKS) {
+const named = process.argv.slice(2);
+const unknown = named.find((name) => !SDKS.some((sdk) => sdk.name === name));
+if (unknown !== undefined)
+  throw new Error(
+    `"${unknown}" is not installed by this script: give some of ${SDKS.map(({ name }) => name).join(", ")}`,
+  );
+for (const sdk of SDKS.filter(({ name }) => named.length === 0 || named.includes(name))) {
   const outcome = outcomeOf(sdk);
   process.stdout.write(`${sdk.name} ${outcome}\n`);
   if (outcome === "FAILED") process.exitCode = 1;

@@ -12,7 +12,7 @@ const base = against === undefined ? undefined : git("merge-base", "HEAD", again
 const changed = base === undefined ? undefined : git("diff", "--name-only", base);
 const added = git("ls-files", "--others", "--exclude-standard");
 if (base === undefined || changed === undefined || added === undefined) {
-  process.stderr.write("bindings, peers and agents are played: there is no earlier commit to compare with\n");
+  process.stderr.write("bindings and peers are played: there is no earlier commit to compare with\n");
 } else {
   const parts = unchangedParts(`${changed}\n${added}`.split("\n"));
   for (const part of parts) {
