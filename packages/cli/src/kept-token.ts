@@ -19,23 +19,20 @@ export function tokenPath(dataDirectory: string): string {
 
 /** Returns the token of a data directory: `kept` takes the stored one if there is one, `new` always makes another. */
 export async function keptToken(dataDirectory: string, which: "kept" | "new"): Promise<KeptToken> {
-  const kept = which === "kept" ? await readToken(tokenPath(dataDirectory)) : undefined;
-  if (kept !== undefined) return { token: kept, keep: () => Promise.resolve() };
+  const path = tokenPath(dataDirectory);
+  const stored = which === "kept" ? await readPrivateFile(path) : undefined;
+  if (stored !== undefined) {
+    try {
+      const { token } = fromJsonString(TokenFileSchema, stored, { ignoreUnknownFields: true });
+      if (!/^[\w-]{43}$/.test(token)) throw new Error("it holds no token");
+      return { token, keep: () => Promise.resolve() };
+    } catch (cause) {
+      const remedy = 'make another token with "devtool serve --rotate-token"';
+      throw new Error(`token file "${path}" cannot be read: ${remedy}`, { cause });
+    }
+  }
   const token = randomBytes(32).toString("base64url");
   const file = create(TokenFileSchema, { token, createTime: timestampNow() });
   const text = `${toJsonString(TokenFileSchema, file, { prettySpaces: 2 })}\n`;
-  return { token, keep: () => writePrivateFile(tokenPath(dataDirectory), text) };
-}
-
-async function readToken(path: string): Promise<string | undefined> {
-  const text = await readPrivateFile(path);
-  if (text === undefined) return undefined;
-  try {
-    const { token } = fromJsonString(TokenFileSchema, text, { ignoreUnknownFields: true });
-    if (!/^[\w-]{43}$/.test(token)) throw new Error("it holds no token");
-    return token;
-  } catch (cause) {
-    const remedy = 'make another token with "devtool serve --rotate-token"';
-    throw new Error(`token file "${path}" cannot be read: ${remedy}`, { cause });
-  }
+  return { token, keep: () => writePrivateFile(path, text) };
 }

@@ -30,7 +30,23 @@ export interface PrompterOptions {
 
 /** Reads messages from the terminal, or line by line from standard input. */
 export function createPrompter(io: Io, options: PrompterOptions): Prompter {
-  return io.interactive ? terminalPrompter(new Terminal(io), options) : linesPrompter(io);
+  if (io.interactive) return terminalPrompter(new Terminal(io), options);
+  // A file or a program cannot answer questions that it has not seen.
+  const readline = createInterface({ input: io.stdin });
+  const lines = readline[Symbol.asyncIterator]();
+  const restored: string[] = [];
+  return {
+    questioner: undefined,
+    message: async (prompt, signal) => {
+      if (signal.aborted) return undefined;
+      io.stdout.write(prompt);
+      const { value, done } = restored.length > 0 ? { value: restored.shift(), done: false } : await lines.next();
+      return done ? undefined : value?.trim();
+    },
+    restore: (text) => void restored.push(text),
+    clear: () => false,
+    [Symbol.dispose]: () => readline.close(),
+  };
 }
 
 function terminalPrompter(terminal: Terminal, options: PrompterOptions): Prompter {
@@ -54,25 +70,6 @@ function terminalPrompter(terminal: Terminal, options: PrompterOptions): Prompte
       editor[Symbol.dispose]();
       held[Symbol.dispose]();
     },
-  };
-}
-
-/** Reads messages from a file or a program. These cannot answer questions that they have not seen. */
-function linesPrompter({ stdin, stdout }: Io): Prompter {
-  const readline = createInterface({ input: stdin });
-  const lines = readline[Symbol.asyncIterator]();
-  const restored: string[] = [];
-  return {
-    questioner: undefined,
-    message: async (prompt, signal) => {
-      if (signal.aborted) return undefined;
-      stdout.write(prompt);
-      const { value, done } = restored.length > 0 ? { value: restored.shift(), done: false } : await lines.next();
-      return done ? undefined : value?.trim();
-    },
-    restore: (text) => void restored.push(text),
-    clear: () => false,
-    [Symbol.dispose]: () => readline.close(),
   };
 }
 

@@ -69,13 +69,9 @@ export class ReconnectingTransport implements Transport {
 
   /** Returns a transport to the running server. Throws a `ConnectError` when none starts in time, and when the signal aborts. */
   async #connected(signal: AbortSignal = NEVER): Promise<Transport> {
-    const looked = await this.#look(signal);
-    return looked.address ? this.#transportTo(looked.address) : this.#wait(looked, signal);
-  }
-
-  async #wait(first: Look, signal: AbortSignal): Promise<Transport> {
     const { maxWaitMs = MAX_WAIT_MS } = this.#options;
-    let looked = first;
+    let looked = await this.#look(signal);
+    if (looked.address) return this.#transportTo(looked.address);
     // The user is told once, until the server is back.
     if (!this.#isToldGone) {
       this.#isToldGone = true;

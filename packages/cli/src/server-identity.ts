@@ -46,8 +46,22 @@ export async function verifyServer(
 ): Promise<ServerIdentity> {
   for (const pause of [0, ...PAUSES_MS]) {
     await delay(pause, undefined, { signal });
-    const identity = await challengeServer(info, signal, timeoutMs);
-    if (identity) return identity;
+    const challenge = randomBytes(PROOF_BYTES);
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    try {
+      const answer = await readAnswer(challenge, info, limit);
+      const { proof } = fromJsonString(ReadinessSchema, answer, { ignoreUnknownFields: true });
+      const expected = serverProof(info, challenge);
+      const isProven = proof.length === expected.length && timingSafeEqual(proof, expected);
+      return isProven ? { case: "proven" } : { case: "foreign", reason: "its proof is missing or wrong" };
+    } catch (reason) {
+      signal.throwIfAborted();
+      const code = errorCode(reason);
+      if (code === "ECONNREFUSED") return { case: "absent" };
+      const isCut = code === "ECONNRESET" || code === "EPIPE";
+      if (!isCut)
+        return limit.aborted ? { case: "silent", timeoutMs } : { case: "foreign", reason: errorMessage(reason) };
+    }
   }
   return { case: "foreign", reason: `it cut ${PAUSES_MS.length + 1} connections` };
 }
@@ -55,29 +69,6 @@ export async function verifyServer(
 /** Returns the error message for a server that does not answer. */
 export function unresponsiveServer({ url, pid }: ServerInfo, timeoutMs: number): string {
   return `the server at ${url} did not answer within ${timeoutMs / 1000} seconds: try again, or stop process ${pid} and start it again`;
-}
-
-/** Sends one challenge; undefined when the connection was cut. */
-async function challengeServer(
-  info: ServerInfo,
-  signal: AbortSignal,
-  timeoutMs: number,
-): Promise<ServerIdentity | undefined> {
-  const challenge = randomBytes(PROOF_BYTES);
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  try {
-    const answer = await readAnswer(challenge, info, limit);
-    const { proof } = fromJsonString(ReadinessSchema, answer, { ignoreUnknownFields: true });
-    const expected = serverProof(info, challenge);
-    const isProven = proof.length === expected.length && timingSafeEqual(proof, expected);
-    return isProven ? { case: "proven" } : { case: "foreign", reason: "its proof is missing or wrong" };
-  } catch (reason) {
-    signal.throwIfAborted();
-    const code = errorCode(reason);
-    if (code === "ECONNREFUSED") return { case: "absent" };
-    if (code === "ECONNRESET" || code === "EPIPE") return undefined;
-    return limit.aborted ? { case: "silent", timeoutMs } : { case: "foreign", reason: errorMessage(reason) };
-  }
 }
 
 /** Sends a challenge and returns the text of the answer. Throws when it is too large or has an unexpected status. */

@@ -29,8 +29,3 @@ export async function writeNewFile(path: string, text: string): Promise<void> {
   await using file = await open(path, "wx", 0o600);
   await file.writeFile(text);
 }
-
-/** Returns the sequence that asks the terminal to copy a text to the clipboard (OSC 52). */
-export function copySequence(text: string): string {
-  return `\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`;
-}

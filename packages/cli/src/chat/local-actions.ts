@@ -7,7 +7,7 @@ import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
 import type { Chat } from "./chat.ts";
-import { copySequence, lastWords, markdownOf, writeNewFile } from "./chat-export.ts";
+import { lastWords, markdownOf, writeNewFile } from "./chat-export.ts";
 import { helpLines, type LocalLine } from "./local-command.ts";
 import { SessionPicker } from "./session-picker.ts";
 import { shortCount } from "./status-line.ts";
@@ -52,7 +52,8 @@ export async function runLocal(chat: Chat, { name, argument }: LocalLine, action
     case "copy": {
       const text = lastWords(tasks.conversation.view.snapshot());
       if (text === "") return chat.printout.tell("there is no answer to copy yet");
-      actions.write(copySequence(text));
+      // OSC 52 asks the terminal to copy to the clipboard.
+      actions.write(`\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`);
       return chat.printout.tell(`copied ${countOf(text.length, "character")}, if the terminal allows it (OSC 52)`);
     }
     case "export":

@@ -10,7 +10,13 @@ import { type LineStyle, type Paint, visible } from "../render/style.ts";
  */
 export function renderMarkdown(text: string, style: LineStyle): string[][] {
   const tokens = lexer(text.replaceAll("\r\n", "\n"));
-  escapeStrings(tokens);
+  // All strings of tokens are escaped, whatever they are for: the lexer decodes entities such as `&#27;`.
+  // `walkTokens` returns what the callback returns, which is nothing to wait for.
+  void walkTokens(tokens, (token) => {
+    for (const [name, value] of Object.entries(token)) {
+      if (typeof value === "string") Object.assign(token, { [name]: visible(value) });
+    }
+  });
   return tokens.map((token) => blockLines(token, style)).filter((lines) => lines.length > 0);
 }
 
@@ -63,8 +69,14 @@ function settledLines(token: Token, block: string): SettledText | undefined {
       const length = lastLineOf(block);
       return length > head.length ? { length, opening: head, isInBlock: false } : undefined;
     }
-    case "list":
-      return settledItems(token, block);
+    case "list": {
+      // All items but the last one, which keeps its number only if the number is written: some lists number all of their items with 1.
+      const items = token.items.slice(0, -1);
+      const length = items.reduce((sum, { raw }) => sum + raw.length, 0);
+      const written = /^ {0,3}(\d+)/.exec(block.slice(length))?.[1];
+      const isNumbered = !token.ordered || Number(written) === Number(token.start || 1) + items.length;
+      return items.length > 0 && isNumbered ? { length, opening: "", isInBlock: true } : undefined;
+    }
     default:
       return undefined;
   }
@@ -72,44 +84,18 @@ function settledLines(token: Token, block: string): SettledText | undefined {
 
 /** Returns all lines of an open code block but the last one, and the blank lines before it: the lexer adds one at the end of code. */
 function settledCode(token: Tokens.Code, block: string): SettledText | undefined {
-  const fence = openFence(token);
+  const [, fence = "", marks = ""] = /^( {0,3}(`{3,}|~{3,}))/.exec(token.raw) ?? [];
   if (fence === "") return undefined;
+  const [, ...lines] = token.raw.trimEnd().split("\n");
+  const end = /^ {0,3}([`~]+) *$/.exec(lines.at(-1) ?? "")?.[1] ?? "";
+  if (end.startsWith(marks)) return undefined;
   const length = block.indexOf("\n", block.slice(0, lastLineOf(block) - 1).trimEnd().length) + 1;
   return length > block.indexOf("\n") + 1 ? { length, opening: `${fence}\n`, isInBlock: true } : undefined;
-}
-
-/** Returns all items of a list but the last one. */
-function settledItems(list: Tokens.List, block: string): SettledText | undefined {
-  const items = list.items.slice(0, -1);
-  const length = items.reduce((sum, { raw }) => sum + raw.length, 0);
-  // An item keeps its number only if the number is written: some lists number all of their items with 1.
-  const written = /^ {0,3}(\d+)/.exec(block.slice(length))?.[1];
-  const isNumbered = !list.ordered || Number(written) === Number(list.start || 1) + items.length;
-  return items.length > 0 && isNumbered ? { length, opening: "", isInBlock: true } : undefined;
 }
 
 /** Returns the offset at which the last line of a block begins, which is left so that the rest has content. */
 function lastLineOf(block: string): number {
   return block.lastIndexOf("\n", block.length - 2) + 1;
-}
-
-/** Escapes all strings of tokens, whatever they are for: the lexer decodes entities such as `&#27;`. */
-function escapeStrings(tokens: Token[]): void {
-  // It returns what the callback returns, which is nothing to wait for.
-  void walkTokens(tokens, (token) => {
-    for (const [name, value] of Object.entries(token)) {
-      if (typeof value === "string") Object.assign(token, { [name]: visible(value) });
-    }
-  });
-}
-
-/** Returns the fence of a code block that is not closed, without the name of its language; empty for any other code. */
-function openFence(token: Tokens.Code): string {
-  const [, fence = "", marks = ""] = /^( {0,3}(`{3,}|~{3,}))/.exec(token.raw) ?? [];
-  if (fence === "") return "";
-  const [, ...lines] = token.raw.trimEnd().split("\n");
-  const end = /^ {0,3}([`~]+) *$/.exec(lines.at(-1) ?? "")?.[1] ?? "";
-  return end.startsWith(marks) ? "" : fence;
 }
 
 function blockLines(token: Token, style: LineStyle): string[] {
@@ -169,22 +155,17 @@ function itemLines({ tokens, task, checked }: Tokens.ListItem, marker: string, s
 
 function tableLines({ header, rows }: Tokens.Table, { paint, columns }: LineStyle): string[] {
   const cells = [header, ...rows].map((row) => row.map((cell) => inline(cell.tokens, paint)));
-  const wanted = header.map((_, index) => Math.max(1, ...cells.map((row) => stringWidth(row[index] ?? ""))));
-  const widths = fittedWidths(wanted, columns - 3 * (header.length - 1));
-  const divider = widths.map((width) => "─".repeat(width)).join("─┼─");
-  const [head = [], ...body] = cells.map((row) => rowLines(row, widths));
-  return [...head.map((line) => paint("strong", line)), paint("dim", divider), ...body.flat()];
-}
-
-/** Narrows columns until they fit, the widest first. */
-function fittedWidths(wanted: readonly number[], available: number): number[] {
-  let widths = [...wanted];
+  let widths = header.map((_, index) => Math.max(1, ...cells.map((row) => stringWidth(row[index] ?? ""))));
+  // Columns are narrowed until they fit, the widest first.
+  const available = columns - 3 * (header.length - 1);
   while (widths.reduce((sum, width) => sum + width, 0) > available) {
     const widest = Math.max(...widths);
     if (widest <= 3) break;
     widths = widths.with(widths.indexOf(widest), widest - 1);
   }
-  return widths;
+  const divider = widths.map((width) => "─".repeat(width)).join("─┼─");
+  const [head = [], ...body] = cells.map((row) => rowLines(row, widths));
+  return [...head.map((line) => paint("strong", line)), paint("dim", divider), ...body.flat()];
 }
 
 function rowLines(row: readonly string[], widths: readonly number[]): string[] {

@@ -85,7 +85,12 @@ export class Outbox {
     try {
       if (isCommand(text)) {
         printout.echo(text);
-        assertNoImages(text);
+        // A slash command would lose the images that it mentions. The words of a shell command are its own.
+        const images = /^(!|\/shell\s)/.test(text) ? [] : mentionedImages(text);
+        if (images.length > 0) {
+          const mentions = images.map((path) => `@${path}`).join(", ");
+          throw new UnsendableImages(`a slash command takes no images: leave out ${mentions}`);
+        }
         await tasks.run(text.startsWith("!") ? `/shell ${text.slice(1).trim()}` : text);
         return;
       }
@@ -106,13 +111,3 @@ function isCommand(text: string): boolean {
 
 /** A slash command mentions images, which it would lose. */
 class UnsendableImages extends Error {}
-
-/** Throws for a slash command that mentions images. The words of a shell command are its own. */
-function assertNoImages(text: string): void {
-  if (/^(!|\/shell\s)/.test(text)) return;
-  const images = mentionedImages(text);
-  if (images.length === 0) return;
-  throw new UnsendableImages(
-    `a slash command takes no images: leave out ${images.map((path) => `@${path}`).join(", ")}`,
-  );
-}

@@ -103,18 +103,15 @@ function queueLines({ outbox: { texts }, asking, composer, tasks }: Chat, { pain
   const hint = texts.length > 0 && !asking.call ? ["  (Up takes the last one back)"] : [];
   const kept =
     asking.call && composer.draft.text !== "" ? [`· kept for your next message: ${composer.draft.text}`] : [];
-  const help = asking.call ? [] : commandHelp(composer.draft.text, tasks.commands);
-  return [...shown, ...more, ...hint, ...kept, ...completionLines(composer.candidates), ...help].flatMap((line) =>
-    wrapLine(visibleName(line), columns).map((piece) => paint("dim", piece)),
-  );
-}
-
-/** Returns the candidates of a completion on one line, each by its last word. */
-function completionLines(candidates: readonly string[]): string[] {
-  if (candidates.length === 0) return [];
+  // The candidates of a completion stand on one line, each by its last word.
+  const { candidates } = composer;
   const words = candidates.slice(0, MAX_CANDIDATES).map((each) => /\S+\s*$/.exec(each)?.[0].trim() ?? each);
   const rest = candidates.length > words.length ? [`… ${candidates.length - words.length} more`] : [];
-  return [`  ${[...words, ...rest].join("  ")}`];
+  const completions = candidates.length === 0 ? [] : [`  ${[...words, ...rest].join("  ")}`];
+  const help = asking.call ? [] : commandHelp(composer.draft.text, tasks.commands);
+  return [...shown, ...more, ...hint, ...kept, ...completions, ...help].flatMap((line) =>
+    wrapLine(visibleName(line), columns).map((piece) => paint("dim", piece)),
+  );
 }
 
 function inputOf(chat: Chat, maxLines: number, columns: number, style: LineStyle): Input {

@@ -53,13 +53,11 @@ export function shortCount(count: bigint): string {
 export async function gitBranch(directory: string): Promise<string> {
   const git = join(directory, ".git");
   // A worktree has a file in place of the directory, with the path of its own directory in the repository.
-  const [, place] = /^gitdir: (.+)$/m.exec((await read(git)) ?? "") ?? [];
-  const head = await read(join(place === undefined ? git : resolve(directory, place), "HEAD"));
+  const link = await readFile(git, "utf8").catch(() => "");
+  const [, place] = /^gitdir: (.+)$/m.exec(link) ?? [];
+  const repository = place === undefined ? git : resolve(directory, place);
+  const head = await readFile(join(repository, "HEAD"), "utf8").catch(() => undefined);
   if (head === undefined) return dirname(directory) === directory ? "" : gitBranch(dirname(directory));
   const [, branch = ""] = /^ref: refs\/heads\/(.+)$/m.exec(head) ?? [];
   return branch || head.trim().slice(0, 8);
-}
-
-async function read(path: string): Promise<string | undefined> {
-  return readFile(path, "utf8").catch(() => undefined);
 }

@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { equals } from "@bufbuild/protobuf";
-import { ApprovalFile, type ApprovalStorage } from "@devtool/policy";
+import { ApprovalFile } from "@devtool/policy";
 import { PolicyFileSchema } from "@devtool/schema";
 import { copyStore, openStore } from "@devtool/server/operator";
 import type { ServerStore } from "@devtool/server/store";
@@ -24,9 +24,20 @@ export interface StoreOptions {
  */
 export async function copy(from: string, to: string, { schema }: StoreOptions, io: Io): Promise<number> {
   using interrupt = interruptSignal(io);
-  await using source = await openSource(from, schema);
+  if (!isDatabase(from)) {
+    // Opening a directory without a store would create one.
+    const tasks = join(resolve(from), "tasks.db");
+    await access(tasks).catch(() => {
+      throw new Error(
+        `${visibleName(tasks)} is missing: name a data directory, or a URL such as postgres://host/database`,
+      );
+    });
+  }
+  await using source = await openPlace(from, schema);
   await using target = await openPlace(to, schema);
-  const [given, copied] = [approvalsOf(from, source), approvalsOf(to, target)];
+  // A directory keeps its approvals in a file beside that of the tasks.
+  const given = source.shared?.approvals ?? new ApprovalFile(resolve(from));
+  const copied = target.shared?.approvals ?? new ApprovalFile(resolve(to));
   if ((await copied.read()).file.rule.length > 0) {
     throw new Error("the target of the copy has saved approvals already: choose an empty directory or schema");
   }
@@ -47,28 +58,10 @@ export async function copy(from: string, to: string, { schema }: StoreOptions, i
   return ExitCode.OK;
 }
 
-/** Opens a store that must exist: opening a directory without a store would create one. */
-async function openSource(place: string, schema: string | undefined): Promise<ServerStore> {
-  if (!isDatabase(place)) {
-    const file = join(resolve(place), "tasks.db");
-    await access(file).catch(() => {
-      throw new Error(
-        `${visibleName(file)} is missing: name a data directory, or a URL such as postgres://host/database`,
-      );
-    });
-  }
-  return openPlace(place, schema);
-}
-
 async function openPlace(place: string, schema: string | undefined): Promise<ServerStore> {
   if (!isDatabase(place)) return openStore({ dataDirectory: resolve(place) });
   const { PostgresStore } = await import("@devtool/postgres");
   return PostgresStore.open({ url: place, schema });
-}
-
-/** The approvals of a place: in the database, or in a file beside that of the tasks. */
-function approvalsOf(place: string, { shared }: ServerStore): ApprovalStorage {
-  return shared?.approvals ?? new ApprovalFile(resolve(place));
 }
 
 function isDatabase(place: string): boolean {

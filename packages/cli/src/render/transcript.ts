@@ -106,7 +106,16 @@ export class Transcript {
 
   #callLines(call: ToolCall): string[] {
     if (call.status === ToolCallStatus.PENDING) return [];
-    if (call.status === ToolCallStatus.EXECUTING) return this.#runningLines(call);
+    if (call.status === ToolCallStatus.EXECUTING) {
+      if (call.liveContent === undefined) {
+        const isNew = !this.#begun.has(call.toolCallId);
+        this.#begun.add(call.toolCallId);
+        return isNew ? [toolCallLine(call, this.#paint)] : [];
+      }
+      const fresh = this.#outputSince(call.toolCallId, call.liveContent);
+      this.#shown.set(call.toolCallId, call.liveContent);
+      return outputLines(fresh ?? call.liveContent, this.#paint);
+    }
     this.#begun.delete(call.toolCallId);
     const output = call.result.case === "output" ? call.result.value.result : undefined;
     const rest = output?.case === "text" ? this.#outputSince(call.toolCallId, output.value) : undefined;
@@ -114,17 +123,6 @@ export class Transcript {
     return isContinued
       ? [...outputLines(rest, this.#paint), toolCallLine(call, this.#paint)]
       : [toolCallLine(call, this.#paint), ...resultLines(call, this.#paint)];
-  }
-
-  #runningLines(call: ToolCall): string[] {
-    if (call.liveContent === undefined) {
-      const isNew = !this.#begun.has(call.toolCallId);
-      this.#begun.add(call.toolCallId);
-      return isNew ? [toolCallLine(call, this.#paint)] : [];
-    }
-    const fresh = this.#outputSince(call.toolCallId, call.liveContent);
-    this.#shown.set(call.toolCallId, call.liveContent);
-    return outputLines(fresh ?? call.liveContent, this.#paint);
   }
 
   /** Returns the output that has not been printed; undefined when it does not continue what was printed, since its beginning was cut. */
