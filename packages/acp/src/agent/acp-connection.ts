@@ -47,7 +47,14 @@ export class AcpConnection implements AsyncDisposable {
   private constructor(pipe: AcpPipe, app: ClientApp, options: AcpConnectionOptions) {
     this.#pipe = pipe;
     this.#options = options;
-    this.#connection = app.connect({ readable: this.#readable(), writable: this.#writable() });
+    const writable = new WritableStream<AnyMessage>({
+      write: (message) => {
+        if ("method" in message && "id" in message) this.#pending.add(message.id);
+        if (!pipe.write(`${JSON.stringify(message)}\n`)) throw new Error("the agent accepts no more input");
+        if ((pipe.unreadBytes ?? 0) > MAX_UNREAD_BYTES) this.#endFaulty("it does not read its input");
+      },
+    });
+    this.#connection = app.connect({ readable: ReadableStream.from(this.#received()), writable });
     pipe.ended.then((how) => this.#end(how)).catch((reason: unknown) => this.#end(String(reason)));
   }
 
@@ -128,7 +135,7 @@ export class AcpConnection implements AsyncDisposable {
     this.#connection.close();
   }
 
-  #readable(): ReadableStream<AnyMessage> {
+  async *#received(): AsyncGenerator<AnyMessage> {
     const messages = readMessages(this.#pipe.output, {
       limits: this.#options.limits,
       nowMs: this.#options.nowMs,
@@ -139,10 +146,6 @@ export class AcpConnection implements AsyncDisposable {
         this.#options.onNotice(`${agent} writes lines that are no messages: they are skipped`);
       },
     });
-    return ReadableStream.from(this.#received(messages));
-  }
-
-  async *#received(messages: AsyncIterable<AnyMessage>): AsyncGenerator<AnyMessage> {
     try {
       for await (const message of messages) {
         // The SDK prints answers to requests that it did not make.
@@ -154,17 +157,6 @@ export class AcpConnection implements AsyncDisposable {
     }
     // Whatever ended the output, an agent that cannot answer is of no more use.
     Promise.resolve(this.#pipe[Symbol.asyncDispose]()).catch((reason: unknown) => this.#end(String(reason)));
-  }
-
-  #writable(): WritableStream<AnyMessage> {
-    return new WritableStream<AnyMessage>({
-      write: (message) => {
-        if ("method" in message && "id" in message) this.#pending.add(message.id);
-        if (!this.#pipe.write(`${JSON.stringify(message)}\n`)) throw new Error("the agent accepts no more input");
-        if ((this.#pipe.unreadBytes ?? 0) <= MAX_UNREAD_BYTES) return;
-        this.#endFaulty("it does not read its input");
-      },
-    });
   }
 
   #endFaulty(why: string): void {

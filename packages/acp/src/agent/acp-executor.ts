@@ -13,7 +13,7 @@ import type { AcpAgentOptions } from "./acp-agent-options.ts";
 import type { AcpSession } from "./acp-session.ts";
 import { AcpTurn, type PromptEnd } from "./acp-turn.ts";
 import { clientOption, requestedOptions } from "./client-options.ts";
-import { commandBlocks, promptBlocks, text } from "./prompt-blocks.ts";
+import { promptBlocks, text } from "./prompt-blocks.ts";
 import { notice } from "./update-events.ts";
 
 /** The prompt with which the agent continues a turn that was interrupted. */
@@ -147,7 +147,10 @@ export class AcpExecutor implements AgentExecutor {
   }
 
   #blocks({ task, prompt }: Turn, session: AcpSession): ContentBlock[] {
-    if (task.command) return commandBlocks(task.command);
+    if (task.command) {
+      const { commandPath, args } = task.command;
+      return [text(`/${[...commandPath, args].filter((word) => word !== "").join(" ")}`)];
+    }
     const accepts = session.connection.initialized.agentCapabilities?.promptCapabilities ?? {};
     return prompt ? promptBlocks(prompt, this.#host.options.name, accepts) : [text(CONTINUE)];
   }

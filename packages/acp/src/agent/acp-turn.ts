@@ -74,8 +74,15 @@ export class AcpTurn {
     const { session } = this.#options;
     const queue = session.prompt(blocks);
     for (;;) {
-      // The next item shows whether the held call asks for permission. A call is held for at most `HOLD_MS`.
-      if (this.#held !== undefined) yield* this.#release(this.#held, await queue.peek(HOLD_MS, signal));
+      // A held call runs, unless the next item within `HOLD_MS` is its request for permission.
+      const held = this.#held;
+      if (held !== undefined) {
+        const next = await queue.peek(HOLD_MS, signal);
+        this.#held = undefined;
+        const call = next?.case === "permission" ? objectOrEmpty(next.value.params.toolCall) : {};
+        const asks = call.toolCallId !== undefined && this.#book.merge(call, true) === held;
+        if (!asks) yield* calls(this.#book.executing(held));
+      }
       const item = await queue.take(signal);
       if (item.case === "stopped") {
         yield* this.#updates.flush();
@@ -98,14 +105,6 @@ export class AcpTurn {
       const item = await queue.take(signal);
       if (item.case === "performed") yield* this.#permissions.performed(item.value);
     }
-  }
-
-  /** Reports that the held call runs, unless the next item is its request for permission. */
-  *#release(held: string, next: SessionItem | undefined): Generator<AgentEvent> {
-    this.#held = undefined;
-    const call = next?.case === "permission" ? objectOrEmpty(next.value.params.toolCall) : {};
-    const asks = call.toolCallId !== undefined && this.#book.merge(call, true) === held;
-    if (!asks) yield* calls(this.#book.executing(held));
   }
 
   async *#handle(

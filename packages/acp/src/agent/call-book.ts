@@ -51,8 +51,15 @@ export class CallBook {
   merge(piece: JsonObject, isNews: boolean): string | undefined {
     const agentId = stringOrEmpty(piece.toolCallId);
     if (agentId === "") return undefined;
-    const known = this.#calls.get(agentId) ?? this.#begin(agentId, isNews);
-    if (!known) return undefined;
+    let known = this.#calls.get(agentId);
+    if (!known) {
+      const base = agentId.length > MAX_ID_LENGTH ? createHash("sha256").update(agentId).digest("hex") : agentId;
+      const earlier = findToolCallPart(this.#options.task(), base)?.content;
+      // A late word about a call of an earlier turn.
+      if (earlier?.case === "toolCall" && isEnded(earlier.value) && !isNews) return undefined;
+      known = new DescribedCall(this.freeId(base), this.#options.terminalOutput);
+      this.#calls.set(agentId, known);
+    }
     known.take(piece);
     return known.id;
   }
@@ -67,7 +74,7 @@ export class CallBook {
 
   /** Begins a call that the client makes for the agent: nothing that the agent says changes it. Returns its id in our task. */
   begin(call: JsonObject): string {
-    const known = this.#describe(this.freeId(stringOrEmpty(call.name)));
+    const known = new DescribedCall(this.freeId(stringOrEmpty(call.name)), this.#options.terminalOutput);
     known.take(call);
     this.#calls.set(Symbol(known.id), known);
     return known.id;
@@ -236,21 +243,6 @@ export class CallBook {
   /** The ids of the calls that show a terminal. */
   callsWithTerminal(terminalId: string): string[] {
     return [...this.#calls.values()].filter((known) => known.showsTerminal(terminalId)).map(({ id }) => id);
-  }
-
-  #begin(agentId: string, isNews: boolean): DescribedCall | undefined {
-    const base = agentId.length > MAX_ID_LENGTH ? createHash("sha256").update(agentId).digest("hex") : agentId;
-    const task = this.#options.task();
-    const earlier = findToolCallPart(task, base)?.content;
-    // A late word about a call of an earlier turn.
-    if (earlier?.case === "toolCall" && isEnded(earlier.value) && !isNews) return undefined;
-    const known = this.#describe(this.freeId(base));
-    this.#calls.set(agentId, known);
-    return known;
-  }
-
-  #describe(id: string): DescribedCall {
-    return new DescribedCall(id, this.#options.terminalOutput);
   }
 
   #find(id: string): DescribedCall | undefined {

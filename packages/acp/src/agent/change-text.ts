@@ -3,11 +3,6 @@ import type { FileDiff } from "@devtool/schema";
 /** A change of a file. */
 export type Change = Pick<FileDiff, "filePath" | "oldContent" | "newContent">;
 
-/** Returns changes as text, one unified diff after the other. */
-export function changeText(changes: readonly Change[]): string {
-  return changes.map(unifiedDiff).join("");
-}
-
 /** Returns the unified diff of a change: the lines between the first and the last one that differ, in one hunk without context. */
 export function unifiedDiff({ filePath, oldContent, newContent }: Change): string {
   const path = pathText(filePath);

@@ -13,7 +13,7 @@ import {
   visibleText,
 } from "@devtool/schema";
 import { defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import { changeText, pathText, unifiedDiff } from "./change-text.ts";
+import { pathText, unifiedDiff } from "./change-text.ts";
 import { textOfBlock } from "./content.ts";
 
 /** The maximum length of a call's live content and output, in characters; the beginning is cut off. */
@@ -129,7 +129,7 @@ export class DescribedCall {
     const { diffs } = this;
     const [diff, ...further] = diffs;
     if (diff && further.length === 0) return { case: "diff", value: diff };
-    const text = tail([changeText(diffs), this.text].filter((part) => part !== "").join("\n"));
+    const text = tail([diffs.map(unifiedDiff).join(""), this.text].filter((part) => part !== "").join("\n"));
     if (text !== "") return { case: "text", value: text };
     if (isObject(this.#output)) return { case: "structuredData", value: structFromJson(this.#output) };
     if (this.#output === undefined || this.#output === null) return { case: undefined };
@@ -141,7 +141,7 @@ export class DescribedCall {
   get details(): ConfirmationRequest["details"] {
     const [diff, ...further] = this.diffs;
     if (diff && further.length === 0) return { case: "fileEditDetails", value: diff };
-    if (diff) return genericDetails([this.#title, changeText([diff, ...further])]);
+    if (diff) return genericDetails([this.#title, [diff, ...further].map(unifiedDiff).join("")]);
     if (this.#kind === "execute") {
       const workingDirectory = stringOrEmpty(objectOrEmpty(this.#input).cwd) || undefined;
       const value = create(ExecuteDetailsSchema, defined({ command: this.#command, workingDirectory }));

@@ -1,5 +1,5 @@
 import type { ContentBlock, PromptCapabilities } from "@agentclientprotocol/sdk";
-import { dataText, type ExecuteSlashCommandRequest, type File, type Message } from "@devtool/schema";
+import { dataText, type File, type Message } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 
 /**
@@ -30,11 +30,6 @@ export function promptBlocks({ parts }: Message, agent: string, accepts: PromptC
         return content satisfies never;
     }
   });
-}
-
-/** Returns the prompt that runs a slash command. */
-export function commandBlocks({ commandPath, args }: ExecuteSlashCommandRequest): ContentBlock[] {
-  return [text(`/${[...commandPath, args].filter((word) => word !== "").join(" ")}`)];
 }
 
 /** Returns a prompt of one text. */

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { ContentBlock, EmbeddedResourceResource, PromptCapabilities } from "@agentclientprotocol/sdk";
+import type { ContentBlock, PromptCapabilities } from "@agentclientprotocol/sdk";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { dataText, type Part, PartSchema, takesMode } from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
@@ -46,10 +46,26 @@ async function partsFromBlock(block: ContentBlock, context: BlockContext): Promi
       assertTaken(block.mimeType, context);
       return [filePart(block.data, { name: "", mediaType: block.mimeType, place: context.place })];
     }
-    case "resource_link":
-      return partsFromLink(block, context.readBuffer);
-    case "resource":
-      return partsFromResource(block.resource, context);
+    case "resource_link": {
+      const { uri, name, title, mimeType } = block;
+      const mention = part({ content: { case: "text", value: `[${title || name}](${uri})` } });
+      // A file that the editor has open may not be saved yet. The fragment of its URI is a line range and does not belong to the path.
+      const url = URL.parse(uri);
+      const text = url?.protocol === "file:" ? await context.readBuffer(decodeURIComponent(url.pathname)) : undefined;
+      if (text === undefined) return [mention];
+      return [mention, part({ content: { case: "text", value: text }, fileName: name, mediaType: mimeType ?? "" })];
+    }
+    case "resource": {
+      const { resource } = block;
+      const name = basename(URL.parse(resource.uri)?.pathname ?? resource.uri);
+      const mediaType = resource.mimeType ?? "";
+      const mention = part({ content: { case: "text", value: `[${name}](${resource.uri})` } });
+      if ("text" in resource) {
+        return [mention, part({ content: { case: "text", value: resource.text }, fileName: name, mediaType })];
+      }
+      assertTaken(mediaType || "application/octet-stream", context);
+      return [mention, filePart(resource.blob, { name, mediaType, place: context.place })];
+    }
     default: {
       // A block of a later version of ACP, which the SDK let through.
       const { type }: { readonly type?: unknown } = block satisfies never;
@@ -63,32 +79,6 @@ function assertTaken(mimeType: string, { inputModes, place }: BlockContext): voi
   if (takesMode(inputModes, mimeType)) return;
   const accepted = inputModes.join(", ");
   throw invalidParams(`${place} is ${JSON.stringify(mimeType)}, which the agent does not accept: send ${accepted}`);
-}
-
-/** Returns a link as text. For a file that the editor has open, also returns its content, which may not be saved yet. */
-async function partsFromLink(
-  { uri, name, title, mimeType }: Extract<ContentBlock, { type: "resource_link" }>,
-  readBuffer: ReadBuffer,
-): Promise<Part[]> {
-  const mention = part({ content: { case: "text", value: `[${title || name}](${uri})` } });
-  // The fragment of a `file:` URI is a line range and does not belong to the path.
-  const url = URL.parse(uri);
-  const text = url?.protocol === "file:" ? await readBuffer(decodeURIComponent(url.pathname)) : undefined;
-  return text === undefined ? [mention] : [mention, textFile(text, name, mimeType ?? "")];
-}
-
-function partsFromResource(resource: EmbeddedResourceResource, context: BlockContext): Part[] {
-  const { uri } = resource;
-  const name = basename(URL.parse(uri)?.pathname ?? uri);
-  const mediaType = resource.mimeType ?? "";
-  const mention = part({ content: { case: "text", value: `[${name}](${uri})` } });
-  if ("text" in resource) return [mention, textFile(resource.text, name, mediaType)];
-  assertTaken(mediaType || "application/octet-stream", context);
-  return [mention, filePart(resource.blob, { name, mediaType, place: context.place })];
-}
-
-function textFile(text: string, fileName: string, mediaType: string): Part {
-  return part({ content: { case: "text", value: text }, fileName, mediaType });
 }
 
 function filePart(

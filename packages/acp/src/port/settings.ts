@@ -49,36 +49,28 @@ export function configOptions(
   { agent, model }: Pick<SessionChoices, "agent" | "model">,
   { agents = new Map(), models }: Offers,
 ): SessionConfigOption[] {
-  return [...agentOption(agent, [...agents.keys()]), ...modelOption(model, models)];
+  const options: SessionConfigOption[] = [];
+  const names = [...agents.keys()];
+  if (names.length > 1) {
+    const known = names.includes(agent) ? names : [agent, ...names];
+    const values = known.map((name) => ({ value: name, name }));
+    const about = { id: AGENT_OPTION, name: "Agent", category: "_agent" };
+    options.push({ type: "select", ...about, currentValue: agent, options: values });
+  }
+  if (models.length > 0) {
+    const known = model === "" || models.includes(model) ? models : [model, ...models];
+    const values = known.map((name) => ({ value: name, name }));
+    const about = { id: MODEL_OPTION, name: "Model", category: "model" };
+    const server = { value: SERVER_MODEL, name: "The server's model" };
+    options.push({ type: "select", ...about, currentValue: model || SERVER_MODEL, options: [server, ...values] });
+  }
+  return options;
 }
 
 /** The values that a client may choose from. */
 export interface Offers {
   readonly agents?: Port["agents"];
   readonly models: readonly string[];
-}
-
-function agentOption(agent: string, offered: readonly string[]): SessionConfigOption[] {
-  if (offered.length < 2) return [];
-  const known = offered.includes(agent) ? offered : [agent, ...offered];
-  const options = known.map((name) => ({ value: name, name }));
-  return [{ type: "select", id: AGENT_OPTION, name: "Agent", category: "_agent", currentValue: agent, options }];
-}
-
-function modelOption(model: string, models: readonly string[]): SessionConfigOption[] {
-  if (models.length === 0) return [];
-  const known = model === "" || models.includes(model) ? models : [model, ...models];
-  const values = known.map((name) => ({ value: name, name }));
-  return [
-    {
-      type: "select",
-      id: MODEL_OPTION,
-      name: "Model",
-      category: "model",
-      currentValue: model || SERVER_MODEL,
-      options: [{ value: SERVER_MODEL, name: "The server's model" }, ...values],
-    },
-  ];
 }
 
 /** Returns the model that a value of the model option names; empty for the server's. Throws for a value that is not offered. */

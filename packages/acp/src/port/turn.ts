@@ -79,7 +79,7 @@ export class Turn {
       } else {
         for await (const event of streamMessage(client, request, this.#signal)) await this.#apply(event);
       }
-      if (!isTurnOver(this.#task)) await this.#follow();
+      if (!isTurnOver(this.#task)) await this.#read(this.#task.id, this.#task.sequence);
     });
   }
 
@@ -87,7 +87,7 @@ export class Turn {
   async follow(): Promise<void> {
     await this.#attempt(async () => {
       this.#syncQuestions();
-      if (!isTurnOver(this.#task)) await this.#follow();
+      if (!isTurnOver(this.#task)) await this.#read(this.#task.id, this.#task.sequence);
     });
   }
 
@@ -147,10 +147,6 @@ export class Turn {
       if (!this.#isCanceled) throw reason;
       if (!this.#signal.aborted) this.#host.log(`a canceled task was not followed to its end: ${String(reason)}`);
     }
-  }
-
-  async #follow(): Promise<void> {
-    await this.#read(this.#task.id, this.#task.sequence);
   }
 
   async #read(taskId: string, afterSequence: bigint): Promise<void> {

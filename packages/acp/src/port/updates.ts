@@ -72,9 +72,16 @@ export class SessionUpdates {
 
   /** Returns the updates that show a task from its beginning. */
   ofTask(task: Task): SessionUpdate[] {
-    return task.history.flatMap((message) =>
-      message.role === Role.USER ? userChunks(message) : this.#ofStep(message, task.id),
-    );
+    return task.history.flatMap((message): SessionUpdate[] => {
+      if (message.role === Role.USER) return userChunks(message);
+      return message.parts.flatMap((part): SessionUpdate[] => {
+        const { content } = part;
+        if (content.case === "thought") return [thoughtChunk(content.value)];
+        if (content.case === "toolCall") return this.ofCall(content.value, task.id);
+        if (content.case === "summary") return this.#compaction(content.value, message.messageId);
+        return messageChunks(blocksFromParts([part]));
+      });
+    });
   }
 
   /** Returns the updates that show a call as it is now: the whole call when it is new, otherwise what changed. */
@@ -93,16 +100,6 @@ export class SessionUpdates {
   /** Returns a call as a question shows it. */
   view(call: ToolCall): CallView {
     return callView(call, this.#workspace);
-  }
-
-  #ofStep({ parts, messageId }: Message, taskId: string): SessionUpdate[] {
-    return parts.flatMap((part): SessionUpdate[] => {
-      const { content } = part;
-      if (content.case === "thought") return [thoughtChunk(content.value)];
-      if (content.case === "toolCall") return this.ofCall(content.value, taskId);
-      if (content.case === "summary") return this.#compaction(content.value, messageId);
-      return messageChunks(blocksFromParts([part]));
-    });
   }
 
   #notice({ text, attempt }: Notice): SessionUpdate[] {

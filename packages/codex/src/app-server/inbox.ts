@@ -29,25 +29,23 @@ export class Inbox<T> {
    */
   async next(timeMs: number | undefined, signal: AbortSignal): Promise<T | undefined> {
     signal.throwIfAborted();
-    if (this.#items.length === 0 && !this.#failure) await this.#wait(timeMs, signal);
+    if (this.#items.length === 0 && !this.#failure) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = new AbortController();
+      this.#wake = resolve;
+      signal.addEventListener("abort", () => resolve(), { once: true, signal: timer.signal });
+      const timeout = timeMs === undefined ? [] : [delay(timeMs, undefined, { signal: timer.signal })];
+      try {
+        await Promise.race([promise, ...timeout]);
+      } finally {
+        this.#wake = undefined;
+        timer.abort();
+        for (const ended of timeout) ended.catch(() => undefined);
+      }
+    }
     signal.throwIfAborted();
     const item = this.#items.shift();
     if (item === undefined && this.#failure) throw this.#failure;
     return item;
-  }
-
-  async #wait(timeMs: number | undefined, signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = new AbortController();
-    this.#wake = resolve;
-    signal.addEventListener("abort", () => resolve(), { once: true, signal: timer.signal });
-    const timeout = timeMs === undefined ? [] : [delay(timeMs, undefined, { signal: timer.signal })];
-    try {
-      await Promise.race([promise, ...timeout]);
-    } finally {
-      this.#wake = undefined;
-      timer.abort();
-      for (const ended of timeout) ended.catch(() => undefined);
-    }
   }
 }

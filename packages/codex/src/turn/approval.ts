@@ -167,12 +167,8 @@ function readDecision(decision: JsonValue): Choice[] {
       return [choice(OPTION_REJECT, "Decline", { decision }, "Codex goes on without it.")];
     case "cancel":
       return [choice(OPTION_CANCEL, "Cancel", { decision }, "Codex stops and waits for your next message.")];
-    default:
-      return isObject(decision) ? readAmendment(decision) : [];
   }
-}
-
-function readAmendment(decision: JsonObject): Choice[] {
+  if (!isObject(decision)) return [];
   const { acceptWithExecpolicyAmendment: exec, applyNetworkPolicyAmendment: network } = decision;
   if (isObject(exec)) {
     const prefix = listOrEmpty(exec.execpolicy_amendment).map(stringOrEmpty).join(" ");
