@@ -49,23 +49,16 @@ export class Interrupts {
         ? "not canceled: the server is not running; it will have the task when it starts again"
         : "canceled";
       writeLine(this.#options.io.stderr, this.#canceling ? canceled : indented(userMessage(reason)));
-      return await this.#latest();
+      const running = this.#options.running();
+      if (running.id === "" || this.leaving || this.#isAbandoned) return running;
+      // When the server does not answer in time, the task is the one that was last seen.
+      const { tasks } = this.#options.client;
+      const signal = AbortSignal.timeout(LATEST_MS);
+      const latest = await tasks.getTask({ taskId: running.id }, { signal }).catch(() => undefined);
+      return latest?.task ?? running;
     } finally {
       this.#turn = undefined;
       this.#canceling = false;
-    }
-  }
-
-  /** Returns the task from the server, or as it was last seen when the server does not answer in time. */
-  async #latest(): Promise<Task> {
-    const running = this.#options.running();
-    if (running.id === "" || this.leaving || this.#isAbandoned) return running;
-    try {
-      const { tasks } = this.#options.client;
-      const { task } = await tasks.getTask({ taskId: running.id }, { signal: AbortSignal.timeout(LATEST_MS) });
-      return task ?? running;
-    } catch {
-      return running;
     }
   }
 

@@ -79,34 +79,36 @@ function addConsole(program: Command, io: Io, done: Done): void {
 
 function addTrust(program: Command, io: Io, done: Done): void {
   const trust = program.command("trust").description("Manage the directories whose configuration agents may use");
-  const load = () => import("./command/trust.ts");
   trust
     .command("add [dir]")
     .description("Show a directory's configuration and trust it (default: current directory)")
     .option("--data <dir>", DATA_DIRECTORY)
     .option("-y, --yes", "do not ask for confirmation")
-    .action(async (dir = ".", options) => done(await (await load()).trustAdd(dir, options, io)));
+    .action(async (dir = ".", options) => done(await (await import("./command/trust.ts")).trustAdd(dir, options, io)));
   trust
     .command("list")
     .description("List trusted directories")
     .option("--data <dir>", DATA_DIRECTORY)
-    .action(async (options) => done(await (await load()).trustList(options, io)));
+    .action(async (options) => done(await (await import("./command/trust.ts")).trustList(options, io)));
   trust
     .command("remove [dir]")
     .description("Stop trusting a directory (default: current directory)")
     .option("--data <dir>", DATA_DIRECTORY)
-    .action(async (dir = ".", options) => done(await (await load()).trustRemove(dir, options, io)));
+    .action(async (dir = ".", options) =>
+      done(await (await import("./command/trust.ts")).trustRemove(dir, options, io)),
+    );
 }
 
 function addApprovals(program: Command, io: Io, done: Done): void {
   const approvals = program.command("approvals").description("List and remove saved approvals");
-  const load = () => import("./command/approvals.ts");
   withStore(approvals.command("list"))
     .description("List saved approvals with their ids, oldest first")
-    .action(async (options) => done(await (await load()).approvalsList(options, io)));
+    .action(async (options) => done(await (await import("./command/approvals.ts")).approvalsList(options, io)));
   withStore(approvals.command("remove <id>"))
     .description("Remove a saved approval: such calls ask again, on all servers that share it")
-    .action(async (id, options) => done(await (await load()).approvalsRemove(id, options, io)));
+    .action(async (id, options) =>
+      done(await (await import("./command/approvals.ts")).approvalsRemove(id, options, io)),
+    );
 }
 
 /** Adds the options that name the store of a server. */

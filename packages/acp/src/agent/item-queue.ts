@@ -11,11 +11,6 @@ export class ItemQueue<Item> {
   /** Resolves the promise of `room`. */
   #free: (() => void) | undefined;
 
-  /** The number of items that wait. */
-  get length(): number {
-    return this.#items.length;
-  }
-
   put(item: Item): void {
     this.#items.push(item);
     this.#wake?.();

@@ -42,20 +42,14 @@ export async function* readMessages(
       }
       if (++count > maxMessagesPerSecond)
         throw new Error(`it sent more than ${maxMessagesPerSecond} messages within a second`);
-      const message = readMessage(line, maxMessageBytes);
-      if (message) yield message;
+      const isObjectLine = line.startsWith("{");
+      if (isObjectLine) assertJsonBudget(line, { maxBytes: maxMessageBytes, maxDepth: 64, maxNodes: 200_000 });
+      const message = isObjectLine ? parseJsonOrUndefined(line) : undefined;
+      if (isMessage(message)) yield message;
       else if (line.length > 0) onForeignLine();
       if (count % MESSAGES_PER_TURN === 0) await nextTurn();
     }
   }
-}
-
-/** Returns the message in a line. Undefined for other lines. Throws for a message with too much nesting or too many values. */
-function readMessage(line: string, maxBytes: number): AnyMessage | undefined {
-  if (!line.startsWith("{")) return undefined;
-  assertJsonBudget(line, { maxBytes, maxDepth: 64, maxNodes: 200_000 });
-  const value = parseJsonOrUndefined(line);
-  return isMessage(value) ? value : undefined;
 }
 
 /** Returns whether a value is a message of JSON-RPC 2.0: a request, a notification or a response. */

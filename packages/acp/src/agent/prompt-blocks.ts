@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { ContentBlock, PromptCapabilities } from "@agentclientprotocol/sdk";
 import { dataText, type File, type Message } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
@@ -46,7 +47,8 @@ function fileBlock({ name, mediaType, source }: File, agent: string, accepts: Pr
   const [kind] = mediaType.split("/");
   if (kind === "image" && accepts.image === true) return { type: "image", data, mimeType: mediaType };
   if (kind === "audio" && accepts.audio === true) return { type: "audio", data, mimeType: mediaType };
-  const decoded = decodeText(source.value);
+  const isText = !source.value.includes(0) && isUtf8(source.value);
+  const decoded = isText ? new TextDecoder().decode(source.value) : undefined;
   if (accepts.embeddedContext === true) {
     const place = { uri: `attachment:///${encodeURIComponent(name || "file")}`, mimeType: mediaType || null };
     return {
@@ -59,14 +61,4 @@ function fileBlock({ name, mediaType, source }: File, agent: string, accepts: Pr
   const file = quoted(name || mediaType || "without a name");
   const problem = `file ${file} cannot be sent: agent ${quoted(agent)} accepts no ${refused}`;
   throw new DevtoolError(problem, Code.InvalidArgument, { remedy: "send its URI or a text" });
-}
-
-/** Returns the text of a file in UTF-8; undefined for any other file. */
-function decodeText(bytes: Uint8Array): string | undefined {
-  if (bytes.includes(0)) return undefined;
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }

@@ -21,7 +21,7 @@ export class WorkspacePlace implements AsyncDisposable {
   private constructor(directory: FileHandle, shownDirectory: string, name: string) {
     this.#directory = directory;
     this.shownPath = join(shownDirectory, name);
-    this.path = join(pathOf(directory), name);
+    this.path = join(`/proc/self/fd/${directory.fd}`, name);
   }
 
   /**
@@ -80,7 +80,7 @@ async function openDirectory(
     throw placeError(named, reason);
   });
   // A directory on the way may have become a link since.
-  const opened = await readlink(pathOf(directory));
+  const opened = await readlink(`/proc/self/fd/${directory.fd}`);
   if (isInside(root, opened)) return { directory, shownPath: join(workspacePath, relative(root, opened)) };
   await directory.close();
   throw outside;
@@ -91,10 +91,6 @@ function placeError(path: string, reason: unknown): DevtoolError {
   if (code === "ENOENT" || code === "ENOTDIR")
     return new DevtoolError(`the directory of ${quoted(path)} does not exist`, Code.NotFound, { cause: reason });
   return new DevtoolError(`path ${quoted(path)} cannot be opened: ${code}`, Code.InvalidArgument, { cause: reason });
-}
-
-function pathOf({ fd }: FileHandle): string {
-  return `/proc/self/fd/${fd}`;
 }
 
 /** Returns the code of an error of a system call, such as `ENOENT`. */

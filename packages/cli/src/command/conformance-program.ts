@@ -6,13 +6,18 @@ import { dirname, join, resolve } from "node:path";
 import { create, fromJsonString } from "@bufbuild/protobuf";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { type CaseResult, type ProgramStreams, runClientSuite, runProgramSuite } from "@devtool/conformance";
-import { type Binding, BindingSchema, KnownFailingSchema } from "@devtool/schema/conformance";
+import { BindingSchema, KnownFailingSchema } from "@devtool/schema/conformance";
 import { errorMessage } from "../errors.ts";
 import type { Play } from "./conformance-play.ts";
 
 /** Reads a `binding.json` and prepares the program and client suites for its program, with a server of its own. */
 export async function playProgram(path: string, signal: AbortSignal): Promise<Play> {
-  const { title, program, knownFailures } = await readBinding(path);
+  const binding = await readFile(path, "utf8")
+    .then((text) => fromJsonString(BindingSchema, text))
+    .catch((cause: unknown) => {
+      throw new Error(`${path} cannot be used: ${errorMessage(cause)}`, { cause });
+    });
+  const { title, program, knownFailures } = binding;
   const words = program?.words ?? [];
   const [command, ...args] = words;
   if (command === undefined) throw new Error(`${path} names no program: add "program": {"words": ["…"]}`);
@@ -54,14 +59,6 @@ async function* programResults(
     running.stdin?.destroy();
     running.kill();
     await rm(workspace, { recursive: true, force: true });
-  }
-}
-
-async function readBinding(path: string): Promise<Binding> {
-  try {
-    return fromJsonString(BindingSchema, await readFile(path, "utf8"));
-  } catch (cause) {
-    throw new Error(`${path} cannot be used: ${errorMessage(cause)}`, { cause });
   }
 }
 
