@@ -156,8 +156,7 @@ export class CodexExecutor implements AgentExecutor {
       await server?.[Symbol.asyncDispose]();
       const workingDirectory = task.settings?.workspacePath || process.cwd();
       server = await AppServer.start({ ...command, workingDirectory }, limits, signal);
-      const settings = await this.#threadSettings(server, task, signal);
-      const opened = await openThread(server, settings, { known, isShared }, signal);
+      const opened = await this.#openThread(server, { task, isShared }, signal);
       if (opened.threadId !== known) pool.drop(known);
       pool.take(opened.threadId);
       return { server, fence, ...opened };
@@ -168,14 +167,28 @@ export class CodexExecutor implements AgentExecutor {
     }
   }
 
-  /** Returns the parameters that open a thread. They ask for summaries of thoughts, which Codex does not show by default. */
-  async #threadSettings(server: AppServer, task: Task, signal: AbortSignal): Promise<JsonObject> {
-    const settings = threadSettings(this.#host.options, task);
-    const reply = await server.call("account/read", {}, signal);
-    const { account } = reply.case === "result" ? reply.value : {};
-    // With an API key, OpenAI refuses summaries to organizations that are not verified.
-    if (account === undefined || objectOrEmpty(account).type === "apiKey") return settings;
-    return { ...settings, config: { model_reasoning_summary: "auto", ...objectOrEmpty(settings.config) } };
+  /** Opens the known thread of a conversation, a copy of it if another task works there, or a new one. */
+  async #openThread(
+    server: AppServer,
+    { task, isShared }: { readonly task: Task; readonly isShared: boolean },
+    signal: AbortSignal,
+  ): Promise<Omit<OpenThread, "server" | "fence">> {
+    const plain = threadSettings(this.#host.options, task);
+    const read = await server.call("account/read", {}, signal);
+    const { account } = read.case === "result" ? read.value : {};
+    // Codex does not show summaries of thoughts by default. With an API key, OpenAI refuses them to organizations that are not verified.
+    const hasSummaries = account !== undefined && objectOrEmpty(account).type !== "apiKey";
+    const config = { model_reasoning_summary: "auto", ...objectOrEmpty(plain.config) };
+    const settings = hasSummaries ? { ...plain, config } : plain;
+    const known = task.agentSessionId;
+    let warning = "";
+    if (known !== "") {
+      const params = { ...settings, threadId: known, excludeTurns: true };
+      const reply = await server.call(isShared ? "thread/fork" : "thread/resume", params, signal);
+      if (reply.case === "result") return { ...openedThread(settings, reply.value), warning };
+      warning = `Codex cannot continue the conversation and begins a new one: ${reply.message}`;
+    }
+    return { ...openedThread(settings, await server.request("thread/start", settings, signal)), warning };
   }
 }
 
@@ -200,23 +213,6 @@ const STOPPED: TurnEnd = {
   state: TaskState.INPUT_REQUIRED,
   text: "Codex stopped because the call was canceled. Send a message to go on.",
 };
-
-/** Opens the known thread of a conversation, a copy of it if another task works there, or a new one. */
-async function openThread(
-  server: AppServer,
-  settings: JsonObject,
-  { known, isShared }: { readonly known: string; readonly isShared: boolean },
-  signal: AbortSignal,
-): Promise<Omit<OpenThread, "server" | "fence">> {
-  let warning = "";
-  if (known !== "") {
-    const params = { ...settings, threadId: known, excludeTurns: true };
-    const reply = await server.call(isShared ? "thread/fork" : "thread/resume", params, signal);
-    if (reply.case === "result") return { ...openedThread(settings, reply.value), warning };
-    warning = `Codex cannot continue the conversation and begins a new one: ${reply.message}`;
-  }
-  return { ...openedThread(settings, await server.request("thread/start", settings, signal)), warning };
-}
 
 /** Reads the answer to a request that opened a thread. */
 function openedThread(settings: JsonObject, reply: JsonObject): Pick<OpenThread, "threadId" | "sandbox" | "model"> {

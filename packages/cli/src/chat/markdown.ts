@@ -110,8 +110,13 @@ function blockLines(token: Token, style: LineStyle): string[] {
     case "paragraph":
     case "text":
       return wrapped(token.tokens ? inline(token.tokens, paint) : token.text, style);
-    case "code":
-      return codeLines(token, style);
+    case "code": {
+      const inner = narrower(style, 2);
+      const lines = token.text.replaceAll("\t", "    ").split("\n");
+      const pieces = lines.flatMap((line) => wrapAnsi(line, inner.columns, VERBATIM).split("\n"));
+      const label = token.lang ? [paint("dim", token.lang.slice(0, inner.columns))] : [];
+      return indented([...label, ...pieces.map((piece) => paint("code", piece))], "  ");
+    }
     case "blockquote":
       return indented(childLines(token.tokens, narrower(style, 2)), paint("dim", "│ "));
     case "list":
@@ -135,14 +140,6 @@ function isKnown(token: Token): token is MarkedToken {
 
 function childLines(tokens: readonly Token[], style: LineStyle): string[] {
   return tokens.flatMap((token) => blockLines(token, style));
-}
-
-function codeLines({ text, lang }: Tokens.Code, style: LineStyle): string[] {
-  const { paint, columns } = narrower(style, 2);
-  const lines = text.replaceAll("\t", "    ").split("\n");
-  const pieces = lines.flatMap((line) => wrapAnsi(line, columns, VERBATIM).split("\n"));
-  const label = lang ? [paint("dim", lang.slice(0, columns))] : [];
-  return indented([...label, ...pieces.map((piece) => paint("code", piece))], "  ");
 }
 
 function itemLines({ tokens, task, checked }: Tokens.ListItem, marker: string, style: LineStyle): string[] {

@@ -107,9 +107,18 @@ export class ItemStream {
         return notice("Codex summarized the conversation for its model.");
       case "subAgentActivity":
         return notice(`Codex's agent ${stringOrEmpty(item.agentPath)} ${stringOrEmpty(item.kind)}.`);
-      default:
-        return this.#endCall(item, itemId);
     }
+    const call = callOfItem(item);
+    if (!call) return [];
+    this.#speaker = "";
+    this.#outputs.delete(itemId);
+    const known = this.#options.calls.find(itemId);
+    const begun = known ? [] : this.#options.begin(itemId, call);
+    const end = endOfItem(item);
+    const diff = this.#changes.get(itemId)?.diff;
+    if (end.result.case !== "output" || !diff) return [...begun, ...this.#options.calls.end(itemId, end)];
+    const value = create(ToolOutputSchema, { result: { case: "diff", value: diff } });
+    return [...begun, ...this.#options.calls.end(itemId, { ...end, result: { case: "output", value } })];
   }
 
   messageDelta(params: JsonObject): AgentEvent[] {
@@ -192,20 +201,6 @@ export class ItemStream {
       const value = create(AgentThoughtSchema, { subject, description: rest.trim() });
       return [{ case: "thought", value }];
     });
-  }
-
-  #endCall(item: JsonObject, itemId: string): AgentEvent[] {
-    const call = callOfItem(item);
-    if (!call) return [];
-    this.#speaker = "";
-    this.#outputs.delete(itemId);
-    const known = this.#options.calls.find(itemId);
-    const begun = known ? [] : this.#options.begin(itemId, call);
-    const end = endOfItem(item);
-    const diff = this.#changes.get(itemId)?.diff;
-    if (end.result.case !== "output" || !diff) return [...begun, ...this.#options.calls.end(itemId, end)];
-    const value = create(ToolOutputSchema, { result: { case: "diff", value: diff } });
-    return [...begun, ...this.#options.calls.end(itemId, { ...end, result: { case: "output", value } })];
   }
 
   async #keepChanges(itemId: string, item: JsonObject): Promise<void> {
