@@ -39,22 +39,19 @@ export class EditorPorts implements AsyncDisposable {
       const problem = `cwd ${JSON.stringify(directory)} is not a directory: create it, or choose another`;
       throw new ConnectError(problem, Code.InvalidArgument);
     }
-    const { port, startedIn } = (await this.#startedAbove(directory)) ?? (await this.#open(directory, directory));
+    // A server that was started here serves the directories below its own, too.
+    for (const opening of this.#ports.values()) {
+      const opened = await opening.catch(() => undefined);
+      if (opened?.startedIn === undefined || !isInside(opened.startedIn, directory)) continue;
+      return { ...opened.port, workspace: directory };
+    }
+    const { port, startedIn } = await this.#open(directory, directory);
     return startedIn === undefined ? port : { ...port, workspace: directory };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     const opened = await Promise.allSettled(this.#ports.values());
     for (const each of opened) if (each.status === "fulfilled") await each.value.server[Symbol.asyncDispose]();
-  }
-
-  /** Finds a server that was started here for a directory or one above it. */
-  async #startedAbove(directory: string): Promise<EditorPort | undefined> {
-    for (const opening of this.#ports.values()) {
-      const opened = await opening.catch(() => undefined);
-      if (opened?.startedIn !== undefined && isInside(opened.startedIn, directory)) return opened;
-    }
-    return undefined;
   }
 
   #open(key: string, workspace: string | undefined): Promise<EditorPort> {

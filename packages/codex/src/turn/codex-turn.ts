@@ -160,7 +160,15 @@ export class CodexTurn {
       if (message) yield* await this.#receive(message, signal);
       if (message?.case === "act") message.done();
       yield* this.#items.showOutput(this.#options.now().getTime());
-      if (message?.case === "notification" && message.method === "item/completed") await this.#takeSteering(signal);
+      // Messages that steer Codex are given to it between two items, while no call is open.
+      const isBetweenItems = message?.case === "notification" && message.method === "item/completed";
+      if (isBetweenItems && this.#calls.open.length === 0) {
+        const known = turn.task.history.length;
+        turn.takeSteering();
+        const steering = turn.task.history.slice(known).flatMap(inputFromMessage);
+        if (turn.task.sessionSettings?.approvalMode !== this.#mode) this.#late.push(...steering);
+        else if (steering.length > 0) await this.#steer(steering, signal);
+      }
     }
   }
 
@@ -204,17 +212,6 @@ export class CodexTurn {
     const isUsed = findToolCall(this.#options.turn.task, itemId) !== undefined;
     const toolCallId = isUsed ? `${itemId}-${this.#turnId}` : itemId;
     return this.#calls.add(itemId, { toolCallId, toolName, description, inputParameters: structFromJson(args) });
-  }
-
-  /** Gives Codex the messages that steer it, while no call is open. */
-  async #takeSteering(signal: AbortSignal): Promise<void> {
-    const { turn } = this.#options;
-    if (this.#calls.open.length > 0) return;
-    const known = turn.task.history.length;
-    turn.takeSteering();
-    const input = turn.task.history.slice(known).flatMap(inputFromMessage);
-    if (turn.task.sessionSettings?.approvalMode !== this.#mode) this.#late.push(...input);
-    else if (input.length > 0) await this.#steer(input, signal);
   }
 
   async #steer(input: JsonObject[], signal: AbortSignal): Promise<void> {
