@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { visibleText } from "@devtool/schema";
 
 /** The JSON-RPC error codes of ACP that this agent sends. */
-const RPC_CODE = {
+export const RPC_CODE = {
   AUTH_REQUIRED: -32_000,
   NOT_FOUND: -32_002,
   CANCELLED: -32_800,
@@ -17,25 +17,10 @@ export function invalidParams(message: string): RequestError {
   return new RequestError(RPC_CODE.INVALID_PARAMS, message);
 }
 
-/** Creates the error for a request that the session cannot take now. */
-export function invalidRequest(message: string): RequestError {
-  return new RequestError(RPC_CODE.INVALID_REQUEST, message);
-}
-
 /** Creates the error for a session that the server does not have. */
 export function sessionNotFound(sessionId: string): RequestError {
   const message = `session ${JSON.stringify(sessionId)} does not exist: choose one of session/list, or start one with session/new`;
   return new RequestError(RPC_CODE.NOT_FOUND, message, { sessionId });
-}
-
-/** Creates the error for a task that waits until its user has authenticated. */
-export function authRequired(message: string): RequestError {
-  return new RequestError(RPC_CODE.AUTH_REQUIRED, message);
-}
-
-/** Creates the error for a turn whose task failed. */
-export function taskFailed(taskId: string, error: string): RequestError {
-  return new RequestError(RPC_CODE.INTERNAL, error === "" ? "the task failed" : visibleText(error), { taskId });
 }
 
 /** Returns an error of the server as the JSON-RPC error with the same meaning. Its message is the server's, with deceiving characters visible. */

@@ -1,9 +1,10 @@
-import type {
-  AgentContext,
-  ClientCapabilities,
-  ContentBlock,
-  PromptResponse,
-  SessionUpdate,
+import {
+  type AgentContext,
+  type ClientCapabilities,
+  type ContentBlock,
+  type PromptResponse,
+  RequestError,
+  type SessionUpdate,
 } from "@agentclientprotocol/sdk";
 import { create } from "@bufbuild/protobuf";
 import {
@@ -25,7 +26,7 @@ import {
 import { availableCommands, readCommandLine } from "./commands.ts";
 import { partsFromPrompt } from "./content.ts";
 import { Conversation, Conversations } from "./conversation.ts";
-import { invalidParams, invalidRequest } from "./errors.ts";
+import { invalidParams, RPC_CODE } from "./errors.ts";
 import type { Port, PortAgent } from "./port.ts";
 import { Turn } from "./turn.ts";
 import { SessionUpdates } from "./updates.ts";
@@ -171,9 +172,8 @@ export class AcpSession {
   /** Sends a prompt, or runs the slash command that it is, and returns how the turn ended. */
   async prompt(blocks: readonly ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
     if (this.#prompting) {
-      throw invalidRequest(
-        `session "${this.id}" works on a prompt: wait for its end, or cancel it with session/cancel`,
-      );
+      const problem = `session "${this.id}" works on a prompt: wait for its end, or cancel it with session/cancel`;
+      throw new RequestError(RPC_CODE.INVALID_REQUEST, problem);
     }
     const canceled = new AbortController();
     this.#prompting = canceled;

@@ -1,4 +1,10 @@
-import type { AgentContext, PromptResponse, SessionUpdate, StopReason } from "@agentclientprotocol/sdk";
+import {
+  type AgentContext,
+  type PromptResponse,
+  RequestError,
+  type SessionUpdate,
+  type StopReason,
+} from "@agentclientprotocol/sdk";
 import { create, equals } from "@bufbuild/protobuf";
 import {
   type AskedToolCall,
@@ -20,8 +26,9 @@ import {
   type TaskEvent,
   TaskState,
   ToolCallSchema,
+  visibleText,
 } from "@devtool/schema";
-import { authRequired, taskFailed } from "./errors.ts";
+import { RPC_CODE } from "./errors.ts";
 import { permissionOptions } from "./permission.ts";
 import { foldTurn } from "./turn-task.ts";
 import type { SessionUpdates } from "./updates.ts";
@@ -130,9 +137,12 @@ export class Turn {
       case TaskState.REJECTED:
         return "refusal";
       case TaskState.FAILED:
-        throw taskFailed(id, error || stateText);
+        throw new RequestError(RPC_CODE.INTERNAL, visibleText(error || stateText || "the task failed"), { taskId: id });
       case TaskState.AUTH_REQUIRED:
-        throw authRequired(stateText || "the agent waits until you have authenticated: do so, then send a message");
+        throw new RequestError(
+          RPC_CODE.AUTH_REQUIRED,
+          stateText || "the agent waits until you have authenticated: do so, then send a message",
+        );
       default:
         return "end_turn";
     }
