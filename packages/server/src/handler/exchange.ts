@@ -72,27 +72,21 @@ export interface TaskOrigin {
 
 /** Starts exchanges: validates messages once for all transports, and recognizes retries (STREAM-7). */
 export class Exchanges {
+  /** The changes of the open tasks. */
+  readonly feed: TaskFeed;
+  /** The changes that other servers make; undefined when none use the store. */
+  readonly changes: TaskChanges | undefined;
+  /** The workspace of clients that name none; empty when there is none. */
+  readonly defaultWorkspace: string;
   readonly #options: ExchangeOptions;
   /** The exchange that is being started for each principal and message id. The next message of that id waits for it. */
   readonly #starting = new Map<string, Promise<Exchange>>();
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
-  }
-
-  /** The changes of the open tasks. */
-  get feed(): TaskFeed {
-    return this.#options.registry.feed;
-  }
-
-  /** The changes that other servers make; undefined when none use the store. */
-  get changes(): TaskChanges | undefined {
-    return this.#options.registry.changes;
-  }
-
-  /** The workspace of clients that name none; empty when there is none. */
-  get defaultWorkspace(): string {
-    return this.#options.workspace ?? "";
+    this.feed = options.registry.feed;
+    this.changes = options.registry.changes;
+    this.defaultWorkspace = options.workspace ?? "";
   }
 
   /**
@@ -109,7 +103,18 @@ export class Exchanges {
     assertLabel("message_settings.client_label", request.messageSettings?.clientLabel ?? "");
     const key = JSON.stringify([principal, message.messageId]);
     const earlier = this.#starting.get(key)?.catch(() => undefined) ?? Promise.resolve();
-    const starting = earlier.then(() => this.#beginOnce(request, message, principal, newTaskId));
+    const starting = earlier.then(async () => {
+      const retry = await this.#findRetry(request, message, principal);
+      if (retry) return retry;
+      try {
+        return await this.#start(request, message, principal, newTaskId);
+      } catch (reason) {
+        // Another server may have recorded a copy of the message meanwhile, and this one was refused for that.
+        const copy = this.#options.messages.isShared && (await this.#findRetry(request, message, principal));
+        if (copy) return copy;
+        throw reason;
+      }
+    });
     this.#starting.set(key, starting);
     return starting.finally(() => {
       if (this.#starting.get(key) === starting) this.#starting.delete(key);
@@ -137,24 +142,6 @@ export class Exchanges {
     throw new DevtoolError(`task ${quoted(taskId)} does not exist`, Code.NotFound, {
       details: { field: "task_id", value: shorten(taskId) },
     });
-  }
-
-  async #beginOnce(
-    request: SendMessageRequest,
-    message: Message,
-    principal: string,
-    newTaskId: string,
-  ): Promise<Exchange> {
-    const retry = await this.#findRetry(request, message, principal);
-    if (retry) return retry;
-    try {
-      return await this.#start(request, message, principal, newTaskId);
-    } catch (reason) {
-      // Another server may have recorded a copy of the message meanwhile, and this one was refused for that.
-      const copy = this.#options.messages.isShared && (await this.#findRetry(request, message, principal));
-      if (copy) return copy;
-      throw reason;
-    }
   }
 
   /** Sends a new message to its task, or creates a task for it. An answer never creates a task (TOOL-5). */

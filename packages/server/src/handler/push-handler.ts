@@ -8,14 +8,12 @@ import type { Exchanges } from "./exchange.ts";
 
 /** Creates the handler of `PushService` (PUSH-1). Without a registrar, it refuses every request. */
 export function createPushHandler(exchanges?: Exchanges, registrar?: PushRegistrar): ServiceImpl<typeof PushService> {
-  if (exchanges && registrar) return createService(exchanges, registrar);
-  const refuse = (): never => {
-    throw pushNotSupported();
-  };
-  return { setPushConfig: refuse, getPushConfig: refuse, listPushConfigs: refuse, deletePushConfig: refuse };
-}
-
-function createService(exchanges: Exchanges, registrar: PushRegistrar): ServiceImpl<typeof PushService> {
+  if (!exchanges || !registrar) {
+    const refuse = (): never => {
+      throw pushNotSupported();
+    };
+    return { setPushConfig: refuse, getPushConfig: refuse, listPushConfigs: refuse, deletePushConfig: refuse };
+  }
   /** Finds a task of the caller. Throws `Code.NotFound` when there is none. */
   const findTask = async (taskId: string, context: HandlerContext): Promise<Task> => {
     using held = await exchanges.find(taskId, principalOf(context));

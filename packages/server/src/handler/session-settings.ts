@@ -65,16 +65,16 @@ export async function findSession(
   const { extensionActive, agentSessionId, approvalMode } = latest;
   for await (const { payload } of store.readEvents(latest.taskId, 0n)) {
     if (payload.case !== "created") return undefined;
-    const settings = withApprovalMode(sessionOf(payload.value), approvalMode);
-    return { settings, extensionActive, agentSessionId };
+    const { settings, sessionSettings, sessionModel } = payload.value;
+    // A slash command may have another model than its session.
+    const shared = sessionSettings && { ...sessionSettings, model: sessionModel ?? sessionSettings.model };
+    return {
+      settings: withApprovalMode({ settings, sessionSettings: shared }, approvalMode),
+      extensionActive,
+      agentSessionId,
+    };
   }
   return undefined;
-}
-
-/** Returns the settings of the session of a task, which a slash command may have without the session's model. */
-function sessionOf({ settings, sessionSettings, sessionModel }: TaskCreated): Settings {
-  if (sessionModel === undefined || !sessionSettings) return { settings, sessionSettings };
-  return { settings, sessionSettings: { ...sessionSettings, model: sessionModel } };
 }
 
 /**
@@ -201,20 +201,17 @@ function assertUnchanged(
     const problem = `this session belongs to agent ${quoted(kept)}`;
     throw invalid("session_settings.agent", agent, problem, "start a new context for another");
   }
-  if (requested.sessionSettings && isChanged(requested.sessionSettings, earlier.sessionSettings)) {
-    throw invalid("session_settings", "", "differ from those of this session", "start a new context to change them");
-  }
-}
-
-/** Whether settings differ in a field that the request sets. The model and the approval mode may change with every message. */
-function isChanged(requested: SessionSettings, earlier: SessionSettings | undefined): boolean {
-  const { allowedTools, mcpServers } = earlier ?? create(SessionSettingsSchema);
-  const current = create(SessionSettingsSchema, { allowedTools, mcpServers });
-  const merged = create(SessionSettingsSchema, {
-    allowedTools: requested.allowedTools.length > 0 ? requested.allowedTools : allowedTools,
-    mcpServers: requested.mcpServers.length > 0 ? requested.mcpServers : mcpServers,
+  const named = requested.sessionSettings;
+  if (!named) return;
+  // The model and the approval mode may change with every message. An empty list stands for that of the session.
+  const { allowedTools, mcpServers } = earlier.sessionSettings ?? create(SessionSettingsSchema);
+  const unchanged = create(SessionSettingsSchema, { allowedTools, mcpServers });
+  const wanted = create(SessionSettingsSchema, {
+    allowedTools: named.allowedTools.length > 0 ? named.allowedTools : allowedTools,
+    mcpServers: named.mcpServers.length > 0 ? named.mcpServers : mcpServers,
   });
-  return !equals(SessionSettingsSchema, merged, current);
+  if (equals(SessionSettingsSchema, wanted, unchanged)) return;
+  throw invalid("session_settings", "", "differ from those of this session", "start a new context to change them");
 }
 
 /** Returns the real path of the requested workspace, or of the default one. Throws when it is not permitted. */

@@ -31,7 +31,11 @@ export interface Permit {
  */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
-  readonly #semaphore = new Semaphore(() => this.#limit());
+  readonly #semaphore = new Semaphore(() => {
+    if (!this.isOpen) return MAX_IN_FLIGHT;
+    // An open circuit permits one probe, when its time has come.
+    return this.#options.clock.now() >= this.#openUntil ? 1 : 0;
+  });
   #failures = 0;
   /** The time in milliseconds before which no probe is permitted. */
   #openUntil = 0;
@@ -103,11 +107,6 @@ export class CircuitBreaker {
         this.#timeNextProbe();
       },
     };
-  }
-
-  #limit(): number {
-    if (!this.isOpen) return MAX_IN_FLIGHT;
-    return this.#options.clock.now() >= this.#openUntil ? 1 : 0;
   }
 
   /** Schedules the next probe, while the circuit is open and a post waits. */

@@ -49,34 +49,27 @@ export function headersOf(notification: Notification, { token, nowMs }: Signed):
 }
 
 /**
- * Returns the headers that a config's authentication requests. The scheme `Bearer` without credentials
- * requests the server's own token, as A2A describes it.
+ * Returns the headers that a config's authentication requests. Standard Webhooks sign id, timestamp and body with an HMAC. The
+ * scheme `Bearer` without credentials requests the server's own token, as A2A describes it.
  */
 function authenticationHeaders(
   authentication: PushAuthentication,
   notification: Notification,
   { token, nowMs }: Signed,
 ): Record<string, string> {
-  if (isStandardWebhooks(authentication)) return webhookHeaders(authentication, notification, nowMs);
+  if (isStandardWebhooks(authentication)) {
+    const id = eventIdOf(notification);
+    const timestamp = String(Math.floor(nowMs / 1000));
+    const content = `${id}.${timestamp}.${notification.body}`;
+    const signature = createHmac("sha256", webhookSecret(authentication)).update(content).digest("base64");
+    return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
+  }
   const { scheme, credentials } = authentication;
   if (credentials === "") return scheme.toLowerCase() === "bearer" ? { authorization: `Bearer ${token}` } : {};
   // `Basic` requires base64. A client that sets `user:password` has not encoded it.
   const isPlain = scheme.toLowerCase() === "basic" && credentials.includes(":");
   const encoded = isPlain ? Buffer.from(credentials).toString("base64") : credentials;
   return { authorization: `${scheme} ${encoded}` };
-}
-
-/** Returns the headers of Standard Webhooks, with an HMAC over id, timestamp and body. */
-function webhookHeaders(
-  authentication: PushAuthentication,
-  notification: Notification,
-  nowMs: number,
-): Record<string, string> {
-  const id = eventIdOf(notification);
-  const timestamp = String(Math.floor(nowMs / 1000));
-  const content = `${id}.${timestamp}.${notification.body}`;
-  const signature = createHmac("sha256", webhookSecret(authentication)).update(content).digest("base64");
-  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
 }
 
 /** Whether a config requests posts that are signed as Standard Webhooks. */

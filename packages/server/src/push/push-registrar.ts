@@ -1,11 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  type PushAuthentication,
-  type PushConfig,
-  PushFormat,
-  PushProgressSchema,
-  PushSubscriptionSchema,
-} from "@devtool/schema";
+import { type PushConfig, PushFormat, PushProgressSchema, PushSubscriptionSchema } from "@devtool/schema";
 import { invalid, withFieldNames } from "../errors.ts";
 import type { OutboundPolicy } from "../outbound/outbound-policy.ts";
 import type { PushConfigStore } from "../store/push-config-store.ts";
@@ -54,7 +48,18 @@ export class PushRegistrar {
     }
     assertLength(`${path}.id`, config.id);
     assertHeader(`${path}.token`, config.token);
-    if (config.authentication) assertAuthentication(config.authentication, `${path}.authentication`);
+    if (config.authentication) {
+      const { scheme, credentials } = config.authentication;
+      if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/.test(scheme)) {
+        const remedy = "for instance, Bearer or Basic";
+        throw invalid(`${path}.authentication.scheme`, scheme, "is not the name of a scheme", remedy);
+      }
+      const field = `${path}.authentication.credentials`;
+      assertHeader(field, credentials);
+      if (isStandardWebhooks(config.authentication) && webhookSecret(config.authentication).length < 16) {
+        throw invalid(field, "", "must hold a secret of at least 16 bytes in base64");
+      }
+    }
     try {
       await checkPushTarget(config.url, this.#options.policy, signal);
     } catch (reason) {
@@ -92,17 +97,6 @@ export class PushRegistrar {
   async delete(taskId: string, configId: string): Promise<void> {
     await this.#options.configs.delete({ taskId, configId });
     await this.#options.notifier.changed({ taskId, configId });
-  }
-}
-
-function assertAuthentication(authentication: PushAuthentication, path: string): void {
-  const { scheme, credentials } = authentication;
-  if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/.test(scheme)) {
-    throw invalid(`${path}.scheme`, scheme, "is not the name of a scheme", "for instance, Bearer or Basic");
-  }
-  assertHeader(`${path}.credentials`, credentials);
-  if (isStandardWebhooks(authentication) && webhookSecret(authentication).length < 16) {
-    throw invalid(`${path}.credentials`, "", "must hold a secret of at least 16 bytes in base64");
   }
 }
 
