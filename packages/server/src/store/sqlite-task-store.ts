@@ -226,10 +226,22 @@ export class SqliteTaskStore implements ServerStore {
       committed.reject(reason);
       return false;
     }
-    this.#writeEvents({ events, rows }, head.principal);
+    const { taskId } = first;
+    failpoint("devtool:store.events.before");
+    for (const { sequence, data } of rows) this.#statements.putEvents.run(taskId, sequence, data);
+    for (const event of events) {
+      const messageId = messageIdOf(event);
+      if (messageId !== undefined)
+        this.#statements.putMessage.run(head.principal, messageId, event.taskId, event.sequence);
+      const label = labelAfter(NO_LABEL, event);
+      if (event.payload.case === "created") this.#statements.putLabel.run(...labelRow(taskId, label));
+      if (event.payload.case === "renamed")
+        this.#statements.renameTask.run(label.title, foldTitle(label.title), taskId);
+    }
+    failpoint("devtool:store.events.after");
     // Moves the task to the end: of the tasks of one context, the last one here is the latest.
-    heads.delete(first.taskId);
-    heads.set(first.taskId, { ...head, sequence: last.sequence, last });
+    heads.delete(taskId);
+    heads.set(taskId, { ...head, sequence: last.sequence, last });
     return true;
   }
 
@@ -261,21 +273,6 @@ export class SqliteTaskStore implements ServerStore {
     for (const { principal, last, isLatest } of latest.values())
       if (!isLatest) this.#statements.putLatest.run(principal, last.contextId, last.taskId);
     failpoint("devtool:store.head.after");
-  }
-
-  #writeEvents({ events, rows }: Pick<Append, "events" | "rows">, principal: string): void {
-    const taskId = events[0]?.taskId ?? "";
-    failpoint("devtool:store.events.before");
-    for (const { sequence, data } of rows) this.#statements.putEvents.run(taskId, sequence, data);
-    for (const event of events) {
-      const messageId = messageIdOf(event);
-      if (messageId !== undefined) this.#statements.putMessage.run(principal, messageId, event.taskId, event.sequence);
-      const label = labelAfter(NO_LABEL, event);
-      if (event.payload.case === "created") this.#statements.putLabel.run(...labelRow(taskId, label));
-      if (event.payload.case === "renamed")
-        this.#statements.renameTask.run(label.title, foldTitle(label.title), taskId);
-    }
-    failpoint("devtool:store.events.after");
   }
 }
 

@@ -58,6 +58,9 @@ export interface EventLogOptions {
  */
 export class EventLog {
   readonly conversation: Conversation;
+  readonly #failed = new AbortController();
+  /** Aborted when the store fails or the task is lost. Its reason is `failure`. */
+  readonly failed: AbortSignal = this.#failed.signal;
   readonly #store: TaskStore;
   readonly #now: () => Date;
   readonly #feed: TaskFeed | undefined;
@@ -71,7 +74,6 @@ export class EventLog {
   /** Wakes the readers that are due. They are woken in batches, so that thousands of them do not block the event loop. */
   #toWake: (() => void)[] = [];
   #waking: NodeJS.Immediate | undefined;
-  readonly #failed = new AbortController();
   #readers = 0;
   /** The principal of the task, once it was needed. */
   #principal = "";
@@ -92,11 +94,6 @@ export class EventLog {
   /** The task with all appended events, including those that are not durable yet. */
   get task(): Task {
     return this.#fold.task;
-  }
-
-  /** Aborted when the store fails or the task is lost. Its reason is `failure`. */
-  get failed(): AbortSignal {
-    return this.#failed.signal;
   }
 
   /** The error of the store after which the log rejects appends. Its session must be closed and opened again. */
@@ -133,7 +130,17 @@ export class EventLog {
       throw this.failure ?? reason;
     }
     failpoint("devtool:log.publish.before");
-    this.#publish(events);
+    this.#tail.push(events);
+    const last = events.at(-1);
+    this.#committed = last?.sequence ?? this.#committed;
+    this.conversation.earlier.noteChange(this.#fold.taskId);
+    this.#label &&= events.reduce(labelAfter, this.#label);
+    if (last && this.#feed?.isWatched) {
+      this.#principal ||= this.#fold.task.principal;
+      this.#label ??= labelOf(this.#fold.task);
+      this.#feed.note(this.#principal, { last, ...this.#label });
+    }
+    this.#wakeReaders();
     failpoint("devtool:log.publish.after");
   }
 
@@ -198,20 +205,6 @@ export class EventLog {
     const event = create(TaskEventSchema, detail ? { ...fields, toolCallDetail: detail } : fields);
     this.#fold.add(event);
     return event;
-  }
-
-  #publish(events: readonly TaskEvent[]): void {
-    this.#tail.push(events);
-    this.#committed = events.at(-1)?.sequence ?? this.#committed;
-    this.conversation.earlier.noteChange(this.#fold.taskId);
-    this.#label &&= events.reduce(labelAfter, this.#label);
-    const last = events.at(-1);
-    if (last && this.#feed?.isWatched) {
-      this.#principal ||= this.#fold.task.principal;
-      this.#label ??= labelOf(this.#fold.task);
-      this.#feed.note(this.#principal, { last, ...this.#label });
-    }
-    this.#wakeReaders();
   }
 
   #fail(reason: unknown): void {

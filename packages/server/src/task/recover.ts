@@ -9,7 +9,6 @@ import {
   openToolCalls,
   type Task,
   TaskState,
-  type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
 import { toolFailure } from "../agent/failure.ts";
@@ -45,11 +44,6 @@ export function recoverTask(task: Task): Recovery {
   if (isInterrupted(task.state) && !isLost) return { case: "rest" };
   const isApproved = open.some((call) => !isAwaitingApproval(call));
   if (!isLost && isApproved) return { case: "resume" };
-  return { case: "interrupt", entries: interruptEntries(task, open) };
-}
-
-/** Creates the entries that end the calls which a stop interrupted, and that say whom the task waits for. */
-function interruptEntries(task: Task, open: readonly ToolCall[]): LogEntry[] {
   const ended = open.filter((call) => !isAwaitingApproval(call) || isQuestionOfCall(task, call.toolCallId));
   const openCalls = open.filter((call) => !ended.includes(call));
   const updates = ended.map(({ confirmationRequest: _closed, ...call }) => {
@@ -60,8 +54,9 @@ function interruptEntries(task: Task, open: readonly ToolCall[]): LogEntry[] {
   const asks = openCalls.length > 0;
   const entries = callEntries(task, updates);
   // The session continues with the first queued message.
-  if (!asks && task.queuedMessages.length > 0) return entries;
-  return [...entries, stateEntry(TaskState.INPUT_REQUIRED, { openCalls, text: asks ? "" : REASON })];
+  if (!asks && task.queuedMessages.length > 0) return { case: "interrupt", entries };
+  const waiting = stateEntry(TaskState.INPUT_REQUIRED, { openCalls, text: asks ? "" : REASON });
+  return { case: "interrupt", entries: [...entries, waiting] };
 }
 
 const OUTCOME_UNKNOWN = "the server stopped while the call ran: its outcome is unknown, and it was not run again";

@@ -52,6 +52,8 @@ export interface TaskPlace {
 export class SessionRegistry implements AsyncDisposable {
   /** The changes of the open tasks. */
   readonly feed: TaskFeed = new TaskFeed();
+  /** The changes that other servers make; undefined when none use the store. */
+  readonly changes: TaskChanges | undefined;
   /** The workspaces in which this server can work. */
   readonly reach: WorkspaceReach;
   readonly #options: SessionRegistryOptions;
@@ -65,17 +67,13 @@ export class SessionRegistry implements AsyncDisposable {
 
   constructor(options: SessionRegistryOptions) {
     this.#options = options;
+    this.changes = options.shared?.changes;
     this.reach = new WorkspaceReach(options.store, options.shared && options.assertReachable);
   }
 
   /** Sets the companion of open tasks, such as their notifications. Default: none. */
   accompany(companion: TaskCompanion): void {
     this.#companion = companion;
-  }
-
-  /** The changes that other servers make; undefined when none use the store. */
-  get changes(): TaskChanges | undefined {
-    return this.#options.shared?.changes;
   }
 
   /** Creates a task and starts its agent. Resolves when the task is durable. */
@@ -203,6 +201,7 @@ export class SessionRegistry implements AsyncDisposable {
     }
   }
 
+  /** Opens a task that the store has, and goes on with its work. Undefined when there is no such task, or another server runs it. */
   async #load(taskId: string): Promise<TaskSession | undefined> {
     const { store, shared } = this.#options;
     // A server that has the workspace must run the task.
@@ -212,31 +211,27 @@ export class SessionRegistry implements AsyncDisposable {
     try {
       // Read after the lease was acquired: no other server appends any more.
       const task = await readTask(store, taskId);
-      return task && (await this.#openStored(task, lease));
+      if (!task) return undefined;
+      return await this.#openInConversation(task, async (conversation) => {
+        // Another task of the conversation may have activated the extension, or have a newer session of the agent.
+        const latest = await store.findLatest(task.principal, task.contextId);
+        if (task.extensionActive || latest?.extensionActive) conversation.activateExtension();
+        conversation.agentSessionId ||= latest?.agentSessionId ?? task.agentSessionId;
+        const session = this.#open(task, this.#options.createExecutor(task), conversation, lease);
+        try {
+          await session.recover();
+        } catch (reason) {
+          await session[Symbol.asyncDispose]();
+          throw reason;
+        }
+        this.#companion?.opened(session);
+        return session;
+      });
     } catch (reason) {
       // Any server may try again. If even this fails, the lease ends with this server.
       await lease?.release().catch(() => undefined);
       throw reason;
     }
-  }
-
-  /** Opens a task that the store has, and goes on with its work. */
-  #openStored(task: Task, lease: TaskLease | undefined): Promise<TaskSession> {
-    return this.#openInConversation(task, async (conversation) => {
-      // Another task of the conversation may have activated the extension, or have a newer session of the agent.
-      const latest = await this.#options.store.findLatest(task.principal, task.contextId);
-      if (task.extensionActive || latest?.extensionActive) conversation.activateExtension();
-      conversation.agentSessionId ||= latest?.agentSessionId ?? task.agentSessionId;
-      const session = this.#open(task, this.#options.createExecutor(task), conversation, lease);
-      try {
-        await session.recover();
-      } catch (reason) {
-        await session[Symbol.asyncDispose]();
-        throw reason;
-      }
-      this.#companion?.opened(session);
-      return session;
-    });
   }
 
   /** Opens a task in its conversation, and leaves the conversation when that fails. */

@@ -64,21 +64,19 @@ export class TaskWatch implements Disposable {
         signal.throwIfAborted();
       }
       await delay(PAUSE_MS, undefined, { signal });
-      if (this.#newest.size === 0) await this.#change(signal);
+      if (this.#newest.size > 0) continue;
+      // Waits for the next change.
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          signal.removeEventListener("abort", wake);
+          this.#wake = () => undefined;
+          resolve();
+        };
+        this.#wake = wake;
+        signal.addEventListener("abort", wake);
+        if (signal.aborted) wake();
+      });
     }
-  }
-
-  #change(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        signal.removeEventListener("abort", wake);
-        this.#wake = () => undefined;
-        resolve();
-      };
-      this.#wake = wake;
-      signal.addEventListener("abort", wake);
-      if (signal.aborted) wake();
-    });
   }
 
   [Symbol.dispose](): void {

@@ -120,11 +120,20 @@ export class TurnRunner implements AsyncDisposable {
     recorder.model = (await executor.modelFor?.(log.task)) ?? "";
     // The agent starts before this is durable. Its events follow in the log. Store failures surface on the next append.
     recorder.appendWithState([]).catch(() => undefined);
-    const turn = createTurn({
-      log,
-      earlier: await earlier(log.task),
-      confirmations: this.#confirmations,
-      isRestarted: this.isRestarted,
+    const messagesBefore = await earlier(log.task);
+    const confirmations = this.#confirmations;
+    const atStart = log.task;
+    const replay = new TurnReplay({ task: () => log.task, confirmations });
+    const turn: Turn = {
+      get task() {
+        return log.task;
+      },
+      earlier: messagesBefore,
+      prompt: atStart.history.findLast(isPrompt),
+      news: turnNews(atStart, this.isRestarted),
+      say: (text) => replay.say(text),
+      call: (call, callSignal) => replay.call(call, callSignal),
+      confirmations,
       takeSteering: () => {
         const messages = log.task.queuedMessages.filter(({ delivery }) => delivery === MessageDelivery.STEER);
         if (messages.length === 0 || hasOwnTurn(log.task)) return;
@@ -132,7 +141,7 @@ export class TurnRunner implements AsyncDisposable {
         recorder.append(messages.map((each) => takenEntry(log.task, each))).catch(() => undefined);
       },
       sessionFence: session?.fence ?? 0n,
-    });
+    };
     this.isRestarted = false;
     for await (const event of executor.execute(turn, signal)) {
       if (event.case === "end" || event.case === "reply") return endEntry(event, log.task);
@@ -167,34 +176,4 @@ async function beginSessionTurn(
       recorder.append([{ payload: { case: undefined } }]).catch(() => undefined);
     return turn;
   }
-}
-
-/** Dependencies of a turn. */
-interface TurnOptions {
-  readonly log: EventLog;
-  /** The messages of the tasks that this one continues, oldest first. */
-  readonly earlier: readonly Message[];
-  readonly confirmations: Confirmations;
-  /** Whether an earlier executor worked on the task. */
-  readonly isRestarted: boolean;
-  readonly takeSteering: () => void;
-  /** See `Turn.sessionFence`. */
-  readonly sessionFence: bigint;
-}
-
-/** Creates the turn that starts now, for the executor. */
-function createTurn({ log, confirmations, isRestarted, ...rest }: TurnOptions): Turn {
-  const atStart = log.task;
-  const replay = new TurnReplay({ task: () => log.task, confirmations });
-  return {
-    get task() {
-      return log.task;
-    },
-    ...rest,
-    prompt: atStart.history.findLast(isPrompt),
-    news: turnNews(atStart, isRestarted),
-    say: (text) => replay.say(text),
-    call: (call, signal) => replay.call(call, signal),
-    confirmations,
-  };
 }
