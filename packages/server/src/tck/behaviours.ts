@@ -100,9 +100,11 @@ export const BEHAVIOURS: readonly Behaviour[] = TABLE.toSorted((a, b) => b.prefi
  * of its first text, as ACTS does. Undefined for neither.
  */
 export function findBehaviour(message: Message): Behaviour | undefined {
-  const withPrefixOf = (text: string): Behaviour | undefined =>
-    BEHAVIOURS.find(({ prefix }) => text.startsWith(prefix));
-  return withPrefixOf(message.messageId) ?? withPrefixOf(firstText(message));
+  const text = firstText(message);
+  return (
+    BEHAVIOURS.find(({ prefix }) => message.messageId.startsWith(prefix)) ??
+    BEHAVIOURS.find(({ prefix }) => text.startsWith(prefix))
+  );
 }
 
 /** Returns the first text of a message; empty when it has none. */

@@ -65,11 +65,11 @@ async function runMethod(request: HttpRequest, endpoint: Endpoint, call: Dialect
   }
   assertHasId(call);
   const context = createContext(request, method, signal);
-  const headers = () => context.answerHeaders;
-  if (operation) return { answer: await operation.run(params ?? {}, context), headers };
-  assertVersion(versionOf(request));
-  const command = { method: name, params, context, takesStream: takesStream(request) };
-  return { answer: await runCommand(endpoint, command), headers };
+  if (!operation) assertVersion(versionOf(request));
+  const answer = operation
+    ? await operation.run(params ?? {}, context)
+    : await runCommand(endpoint, { method: name, params, context, takesStream: takesStream(request) });
+  return { answer, headers: () => context.answerHeaders };
 }
 
 function failureText(id: string, reason: unknown, endpoint: Endpoint): string {

@@ -1,5 +1,5 @@
 import { confirmationsOf, emptyTask, isTerminal, type SendMessageRequest, type Task, takesMode } from "@devtool/schema";
-import { type A2aPart, type A2aSendMessageRequest, sendRequestFromA2a } from "@devtool/schema/a2a-v1";
+import { type A2aSendMessageRequest, sendRequestFromA2a } from "@devtool/schema/a2a-v1";
 import { invalid } from "../../errors.ts";
 import { addressedAgent } from "../../handler/addressed-agent.ts";
 import { findTask } from "../../handler/request-handler.ts";
@@ -43,7 +43,18 @@ export async function readSending(
     const accepted = acceptedOutputModes.join(", ");
     throw new A2aFailure(refusal, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: accepted });
   }
-  assertTakesInput(asked.message?.parts ?? [], options.inputModes ?? []);
+  const mediaTypes = (asked.message?.parts ?? []).map(({ mediaType, metadata }) => {
+    // Some clients write the media type of data into its metadata.
+    const { contentType } = metadata ?? {};
+    return mediaType !== "" || typeof contentType !== "string" ? mediaType : contentType;
+  });
+  // Each part must have an accepted media type (section 3.1.1). No input modes accept all types.
+  const inputModes = options.inputModes ?? [];
+  const unaccepted = mediaTypes.find((type) => type !== "" && !takesMode(inputModes, type))?.slice(0, 80);
+  if (unaccepted !== undefined) {
+    const message = `media type ${JSON.stringify(unaccepted)} is not supported: send ${inputModes.join(" or ")}`;
+    throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", { mediaType: unaccepted });
+  }
   const request: SendMessageRequest = { ...sendRequestFromA2a(asked), activateExtension: call.activates };
   if (taskPushNotificationConfig) request.pushConfig = configFromA2a(taskPushNotificationConfig, call);
   if (request.taskId === "") return { request, before: emptyTask(), historyLength };
@@ -51,23 +62,6 @@ export async function readSending(
   if (isTerminal(before.state)) return continueEnded(request, before, historyLength, options);
   if (call.view === "extension" || !request.message) return { request, before, historyLength };
   return { request: { ...request, message: withPlainAnswer(request.message, before) }, before, historyLength };
-}
-
-/**
- * Throws for a part whose media type is not accepted (section 3.1.1).
- *
- * No input modes accept all types.
- */
-function assertTakesInput(parts: readonly A2aPart[], inputModes: readonly string[]): void {
-  const types = parts.map(({ mediaType, metadata }) => {
-    // Some clients write the media type of data into its metadata.
-    const { contentType } = metadata ?? {};
-    return mediaType !== "" || typeof contentType !== "string" ? mediaType : contentType;
-  });
-  const odd = types.find((type) => type !== "" && !takesMode(inputModes, type));
-  if (odd === undefined) return;
-  const message = `media type ${JSON.stringify(odd.slice(0, 80))} is not supported: send ${inputModes.join(" or ")}`;
-  throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", { mediaType: odd.slice(0, 80) });
 }
 
 /**

@@ -8,7 +8,7 @@ import { streamFrames } from "../http/answer.ts";
 import { assertJson, readBody } from "../http/body.ts";
 import { ClientGone } from "../http/client-gone.ts";
 import { RequestContext } from "../http/request-context.ts";
-import { type HttpRequest, headerOf, type Route } from "../http/route.ts";
+import { headerOf, type Route } from "../http/route.ts";
 import { errorEvent, NotAcceptable, sendRefusal } from "./errors.ts";
 import type { AgUiRoutesOptions } from "./options.ts";
 import { runFrames } from "./run.ts";
@@ -25,7 +25,13 @@ export function agUiRoutes(options: AgUiRoutesOptions): Route[] {
         using gone = new ClientGone(response, shutdown);
         try {
           assertJson(request);
-          assertTakesStream(request);
+          const accept = headerOf(request, "accept");
+          // A client that names no media type takes all of them.
+          if (accept !== "" && !/text\/event-stream|text\/\*|\*\/\*/i.test(accept)) {
+            throw new NotAcceptable(`accept ${quoted(accept)} names no form of a run`, Code.InvalidArgument, {
+              remedy: "accept text/event-stream",
+            });
+          }
           const input = decodeRunInput(await readBody(request, maxRequestBytes));
           const values = contextValuesFor(callerOf(request)).set(agentKey, agent);
           const call = { method: TaskService.method.subscribeTask, protocolName: "ag-ui", signal: gone.signal, values };
@@ -41,13 +47,4 @@ export function agUiRoutes(options: AgUiRoutesOptions): Route[] {
       },
     },
   ];
-}
-
-/** Throws `NotAcceptable` for a client that names the media types it takes, and server-sent events are not among them. */
-function assertTakesStream(request: HttpRequest): void {
-  const accept = headerOf(request, "accept");
-  if (accept === "" || /text\/event-stream|text\/\*|\*\/\*/i.test(accept)) return;
-  throw new NotAcceptable(`accept ${quoted(accept)} names no form of a run`, Code.InvalidArgument, {
-    remedy: "accept text/event-stream",
-  });
 }

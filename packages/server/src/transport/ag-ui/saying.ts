@@ -35,7 +35,13 @@ export function readSaying(input: RunAgentInput, props: ForwardedProps, task: Ta
   }
   if (resume.length === 0) {
     if (!said) return { case: "show" };
-    assertAsksNothing(threadId, task);
+    // AG-UI requires the answers first.
+    const asking = awaitedToolCalls(task).map(({ toolCallId }) => quoted(toolCallId));
+    if (asking.length > 0) {
+      const problem = `thread ${quoted(threadId)} waits for answers about tool call ${asking.join(", ")}`;
+      const remedy = "answer its interrupts in resume, or send a run without a new message to see them";
+      throw new DevtoolError(problem, Code.FailedPrecondition, { remedy });
+    }
     return { case: "send", request: requestOf(input, props, task, said) };
   }
   if (task.id === "") throw noThread(threadId);
@@ -68,17 +74,6 @@ function requestOf(
     messageSettings,
     returnImmediately: true,
   });
-}
-
-/** Throws for a thread whose calls wait for answers: AG-UI requires the answers first. */
-function assertAsksNothing(threadId: string, task: Task): void {
-  const calls = awaitedToolCalls(task).map(({ toolCallId }) => quoted(toolCallId));
-  if (calls.length === 0) return;
-  throw new DevtoolError(
-    `thread ${quoted(threadId)} waits for answers about tool call ${calls.join(", ")}`,
-    Code.FailedPrecondition,
-    { remedy: "answer its interrupts in resume, or send a run without a new message to see them" },
-  );
 }
 
 function noThread(threadId: string): DevtoolError {

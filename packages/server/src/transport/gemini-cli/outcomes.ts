@@ -20,17 +20,16 @@ import { offersOption } from "../a2a/plain-answer.ts";
 export function withOfferedOutcomes(message: Message, task: Task): Message {
   const earlier = task.history.find(({ role, messageId }) => role === Role.USER && messageId === message.messageId);
   const earlierAnswers = earlier ? confirmationsOf(earlier) : [];
-  const meansTool = (toolCallId: string): boolean => {
-    const answer = earlierAnswers.find((confirmation) => confirmation.toolCallId === toolCallId);
-    if (answer) return answer.selectedOptionId === OPTION_PROCEED_ALWAYS_TOOL;
-    const call = findToolCall(task, toolCallId);
-    if (!call || offersOption(call, OPTION_PROCEED_ALWAYS)) return false;
-    return offersOption(call, OPTION_PROCEED_ALWAYS_TOOL);
-  };
   const parts = message.parts.map((part): Part => {
     const { content } = part;
     if (content.case !== "confirmation" || content.value.selectedOptionId !== OPTION_PROCEED_ALWAYS) return part;
-    if (!meansTool(content.value.toolCallId)) return part;
+    const { toolCallId } = content.value;
+    const answer = earlierAnswers.find((confirmation) => confirmation.toolCallId === toolCallId);
+    const call = findToolCall(task, toolCallId);
+    const offersOnlyTool =
+      call && !offersOption(call, OPTION_PROCEED_ALWAYS) && offersOption(call, OPTION_PROCEED_ALWAYS_TOOL);
+    const meansTool = answer ? answer.selectedOptionId === OPTION_PROCEED_ALWAYS_TOOL : offersOnlyTool;
+    if (!meansTool) return part;
     const value = { ...content.value, selectedOptionId: OPTION_PROCEED_ALWAYS_TOOL };
     return { ...part, content: { case: "confirmation", value } };
   });

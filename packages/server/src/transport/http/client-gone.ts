@@ -26,8 +26,15 @@ export class ClientGone implements Disposable {
 
   constructor(response: HttpResponse, shutdown: AbortSignal) {
     this.#writable = response;
-    this.#open = controllersOf(shutdown);
-    this.#open.add(this.#gone);
+    const known = OPEN.get(shutdown);
+    const open = known ?? new Set<AbortController>();
+    if (!known) {
+      OPEN.set(shutdown, open);
+      shutdown.addEventListener("abort", () => {
+        for (const controller of open) controller.abort(shutdown.reason);
+      });
+    }
+    this.#open = open.add(this.#gone);
     this.#writable.on("close", this.#close);
     if (shutdown.aborted) this.#gone.abort(shutdown.reason);
     // The client may have disconnected before this was constructed, while code was loaded.
@@ -73,16 +80,4 @@ export function isDisconnection(request: HttpRequest, reason: unknown): boolean 
     if (error.code === "ECONNRESET") return !("syscall" in error);
     return error.code === "ECANCELED" || error.code === "ABORT_ERR" || /^ERR_(STREAM|HTTP2)_/.test(error.code);
   });
-}
-
-/** Returns the set of controllers that abort with a shutdown signal, for its reason. */
-function controllersOf(shutdown: AbortSignal): Set<AbortController> {
-  const known = OPEN.get(shutdown);
-  if (known) return known;
-  const open = new Set<AbortController>();
-  shutdown.addEventListener("abort", () => {
-    for (const controller of open) controller.abort(shutdown.reason);
-  });
-  OPEN.set(shutdown, open);
-  return open;
 }

@@ -101,8 +101,7 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
   };
   const server = createSniffingServer((request, response) => void answer(request, response), options);
   const drain = new Drain(server);
-  await bind(server, options);
-  const url = urlOf(server, options);
+  const url = await bind(server, options);
   const own = ownAddresses(url, options.publicUrl);
   const hosts = new Set([...own.hosts, ...options.allowedHosts].map((name) => name.toLowerCase()));
   const origins = new Set([...(options.ownPages ? own.origins : []), ...options.allowedOrigins]);
@@ -121,7 +120,8 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
   };
 }
 
-async function bind({ net }: SniffingServer, { host, port, limits }: ListenOptions): Promise<void> {
+/** Binds the port of a server, and returns the URL at which it listens. */
+async function bind({ net }: SniffingServer, { host, port, tls, limits }: ListenOptions): Promise<string> {
   const bound = Promise.withResolvers<void>();
   const fail = (reason: Error): void => {
     const isTaken = "code" in reason && reason.code === "EADDRINUSE";
@@ -134,13 +134,10 @@ async function bind({ net }: SniffingServer, { host, port, limits }: ListenOptio
   net.listen({ port, host, backlog: limits.maxConnections }, bound.resolve);
   await bound.promise;
   net.off("error", fail);
-}
-
-function urlOf({ net }: SniffingServer, { host, tls }: ListenOptions): string {
   const address: AddressInfo | string | null = net.address();
-  const port = typeof address === "object" && address ? address.port : 0;
+  const boundPort = typeof address === "object" && address ? address.port : 0;
   const loopback = host.includes(":") ? "::1" : "127.0.0.1";
   // A wildcard binds all addresses, and is not an address to call. Loopback is one of those it binds.
   const callable = isWildcard(host) ? loopback : host;
-  return `${tls ? "https" : "http"}://${callable.includes(":") ? `[${callable}]` : callable}:${port}`;
+  return `${tls ? "https" : "http"}://${callable.includes(":") ? `[${callable}]` : callable}:${boundPort}`;
 }

@@ -66,33 +66,28 @@ async function closeAfter(request: HttpRequest, response: HttpResponse, body: st
 function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
   const type = headerOf(request, "content-type").toLowerCase();
   const path = pathOf(request);
-  if (type.startsWith("application/grpc")) return grpcForm(type, refusal);
+  const { status, message } = refusal;
+  if (type.startsWith("application/grpc")) {
+    // Trailers only: HTTP status 200, the gRPC status in a header, and no body.
+    const headers = {
+      "content-type": type,
+      "grpc-status": String(CODES[status].code),
+      // Encodes no more than must be: grpc-js shows a needless `%3A` in the message as it is.
+      "grpc-message": message.toWellFormed().replace(/[^ -~]|%/gu, encodeURIComponent),
+    };
+    return { status: 200, headers, body: "" };
+  }
   if (RPC_PATH.test(path)) return connectForm(type, refusal);
   if (request.method === "POST" && JSON_RPC_PATHS.has(path)) {
-    const { code, message } = jsonRpcError(refusal);
+    const { code } = jsonRpcError(refusal);
     return { body: JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message } }) };
   }
   if (path.startsWith("/v1/")) return { body: JSON.stringify(errorToRest(jsonRpcError(refusal))) };
-  const { status, message } = refusal;
   if (GEMINI_CLI_PATH.test(path)) return { body: JSON.stringify({ error: message }) };
   // HTTP+JSON of A2A 1.0 (section 11.6), and the form of paths that no protocol claims.
   return {
     body: JSON.stringify({ error: { code: status, status: CODES[status].name, message, details: [] } }),
   };
-}
-
-/**
- * A gRPC response that consists of trailers only: HTTP status 200, the gRPC status in a header, and
- * no body.
- */
-function grpcForm(type: string, { status, message }: Refusal): RefusalForm {
-  const headers = {
-    "content-type": type,
-    "grpc-status": String(CODES[status].code),
-    // Encodes no more than must be: grpc-js shows a needless `%3A` in the message as it is.
-    "grpc-message": message.toWellFormed().replace(/[^ -~]|%/gu, encodeURIComponent),
-  };
-  return { status: 200, headers, body: "" };
 }
 
 /** An error of Connect: as JSON, or in the envelope that ends a stream. */

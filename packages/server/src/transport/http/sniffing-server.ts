@@ -89,7 +89,21 @@ export function createSniffingServer(listener: Listener, options: SniffingServer
     ).on("session", (session) => connections.addSession(session));
     return http2;
   };
-  const accept = (socket: Socket): void => sniff(socket, limits.headersTimeoutMs, serverOf);
+  // Hands a connection to the server that its first bytes ask for, or closes it when none arrive in time.
+  const accept = (socket: Socket): void => {
+    const destroy = (): void => void socket.destroy();
+    socket.setNoDelay(true);
+    socket.setTimeout(limits.headersTimeoutMs).on("timeout", destroy).on("error", destroy);
+    socket.once("readable", () => {
+      const first = socket.read();
+      if (!(first instanceof Buffer)) return void socket.destroy();
+      socket.setTimeout(0).off("timeout", destroy);
+      socket.unshift(first);
+      serverOf(first).emit("connection", socket);
+      // From here on, that server handles errors of the socket.
+      socket.off("error", destroy);
+    });
+  };
   const net = tls ? createTlsServer(tlsOptions(tls, limits), accept) : createServer(accept);
   net.on("connection", (socket) => connections.add(socket));
   return { net, http1, connections };
@@ -129,20 +143,4 @@ function tlsOptions(tls: TlsOptions, { headersTimeoutMs }: ConnectionLimits): No
   if (clientAuthorities === undefined) return options;
   // A certificate is one way to authenticate among others. The guard asks clients without one for a token.
   return { ...options, ca: clientAuthorities, requestCert: true, rejectUnauthorized: false };
-}
-
-/** Hands a connection to the server that its first bytes ask for, or closes it when none arrive in time. */
-function sniff(socket: Socket, timeoutMs: number, serverOf: (first: Buffer) => HttpServer | Http2Server): void {
-  const destroy = (): void => void socket.destroy();
-  socket.setNoDelay(true);
-  socket.setTimeout(timeoutMs).on("timeout", destroy).on("error", destroy);
-  socket.once("readable", () => {
-    const first = socket.read();
-    if (!(first instanceof Buffer)) return void socket.destroy();
-    socket.setTimeout(0).off("timeout", destroy);
-    socket.unshift(first);
-    serverOf(first).emit("connection", socket);
-    // From here on, that server handles errors of the socket.
-    socket.off("error", destroy);
-  });
 }

@@ -43,14 +43,6 @@ const MIN_COMPRESSED_BYTES = 1024;
  */
 export function staticSiteRoutes({ path, files }: StaticSite, url?: string): Route[] {
   const compressed = new Map<StaticSiteFile, Uint8Array>();
-  const bodyOf = (file: StaticSiteFile, request: HttpRequest): Encoded => {
-    const accepted = headerOf(request, "accept-encoding").replaceAll(" ", "");
-    const takesGzip = /\bgzip\b(?!;q=0(?:\.0*)?(?:,|$))/.test(accepted);
-    if (file.bytes.length < MIN_COMPRESSED_BYTES || !takesGzip) return { body: file.bytes, encoding: "" };
-    const body = compressed.get(file) ?? gzipSync(file.bytes);
-    compressed.set(file, body);
-    return { body, encoding: "gzip" };
-  };
   return [
     {
       name: `site ${path}`,
@@ -65,25 +57,25 @@ export function staticSiteRoutes({ path, files }: StaticSite, url?: string): Rou
         if (requested === "") return send(response, 308, { body: "", location: `./${posix.basename(path)}/` });
         const file = files.get(requested);
         if (!file) return send(response, 404, { body: "not found\n", "content-type": "text/plain; charset=utf-8" });
-        sendFile(request, response, file, bodyOf(file, request));
+        sendFile(request, response, file, compressed);
       },
     },
   ];
 }
 
-interface Encoded {
-  readonly body: Uint8Array;
-  /** The value of `content-encoding`; empty for a body as it is. */
-  readonly encoding: string;
-}
-
+/** Sends a file, compressed if the client accepts that. `compressed` keeps the compressed files for further requests. */
 function sendFile(
   request: HttpRequest,
   response: HttpResponse,
   file: StaticSiteFile,
-  { body, encoding }: Encoded,
+  compressed: Map<StaticSiteFile, Uint8Array>,
 ): void {
-  const etag = `"${file.hash}${encoding && `-${encoding}`}"`;
+  const accepted = headerOf(request, "accept-encoding").replaceAll(" ", "");
+  const takesGzip = /\bgzip\b(?!;q=0(?:\.0*)?(?:,|$))/.test(accepted);
+  const isCompressed = takesGzip && file.bytes.length >= MIN_COMPRESSED_BYTES;
+  const body = isCompressed ? (compressed.get(file) ?? gzipSync(file.bytes)) : file.bytes;
+  if (isCompressed) compressed.set(file, body);
+  const etag = `"${file.hash}${isCompressed ? "-gzip" : ""}"`;
   response.setHeader("etag", etag);
   response.setHeader("cache-control", file.isImmutable ? "public, max-age=31536000, immutable" : "no-cache");
   response.appendHeader("vary", "Accept-Encoding");
@@ -94,6 +86,6 @@ function sendFile(
   }
   response.setHeader("content-type", file.mediaType);
   response.setHeader("content-length", body.length);
-  if (encoding !== "") response.setHeader("content-encoding", encoding);
+  if (isCompressed) response.setHeader("content-encoding", "gzip");
   finish(response, request.method === "HEAD" ? "" : body);
 }

@@ -83,7 +83,14 @@ export class SessionStream {
       const events = new SessionEvents();
       while (!this.#isOver()) {
         const submitted = this.#submitted.promise;
-        for await (const event of this.#read()) {
+        const request = create(SubscribeTaskRequestSchema, {
+          taskId: this.#taskId,
+          // From the beginning, also to resume: an event is shown by what it adds to those before it.
+          afterSequence: this.#last?.sequence ?? 0n,
+        });
+        for await (const { event: init } of this.#handler.tasks.subscribeTask(request, this.#context)) {
+          if (!init) continue;
+          const event = create(TaskEventSchema, init);
           for (const { place, shown } of events.receive(event)) if (isAfter(place, this.#resumeAfter)) yield shown;
           this.#last = event;
           if (this.#isOver()) return;
@@ -196,16 +203,5 @@ export class SessionStream {
     if (this.#taskId !== "") return this.#taskId;
     const problem = "the session has not begun";
     throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "send user_input first" });
-  }
-
-  async *#read(): AsyncIterable<TaskEvent> {
-    const request = create(SubscribeTaskRequestSchema, {
-      taskId: this.#taskId,
-      // From the beginning, also to resume: an event is shown by what it adds to those before it.
-      afterSequence: this.#last?.sequence ?? 0n,
-    });
-    for await (const { event } of this.#handler.tasks.subscribeTask(request, this.#context)) {
-      if (event) yield create(TaskEventSchema, event);
-    }
   }
 }
