@@ -19,13 +19,14 @@ export function readList(database: DatabaseSync, query: TaskQuery): Record<strin
     const { timeMs, taskId } = decodeCursor(cursor);
     filters.add("(task.time_ms, task.id) < (?, ?)", timeMs, taskId);
   }
+  const where = filters.conditions.length > 0 ? `WHERE ${filters.conditions.join(" AND ")}` : "";
   return database
     .prepare(
       // Selects the tasks before it joins their events. Otherwise the events of all matching tasks would be read.
       `SELECT event.data, task.* FROM
          (SELECT task.id, context_id, state, sequence, time_ms, title, workspace, agent
           FROM task LEFT JOIN label ON label.task_id = task.id
-          ${filters.where} ORDER BY time_ms DESC, task.id DESC LIMIT ?) AS task
+          ${where} ORDER BY time_ms DESC, task.id DESC LIMIT ?) AS task
        LEFT JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
        ORDER BY task.time_ms DESC, task.id DESC`,
     )
@@ -35,19 +36,14 @@ export function readList(database: DatabaseSync, query: TaskQuery): Record<strin
 /** Collects the conditions of an SQL query that apply, with their values. */
 class Filters {
   readonly values: SQLInputValue[] = [];
-  readonly #conditions: string[] = [];
+  readonly conditions: string[] = [];
 
   /** Adds a condition, unless one of its values is undefined. */
   add(condition: string, ...values: readonly (SQLInputValue | undefined)[]): this {
     const given = values.filter((value) => value !== undefined);
     if (given.length < values.length) return this;
-    this.#conditions.push(condition);
+    this.conditions.push(condition);
     this.values.push(...given);
     return this;
-  }
-
-  /** The WHERE clause; empty without conditions. */
-  get where(): string {
-    return this.#conditions.length > 0 ? `WHERE ${this.#conditions.join(" AND ")}` : "";
   }
 }

@@ -31,6 +31,10 @@ const INHERITED = ["PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "US
  */
 export class StdioProcess implements AsyncDisposable {
   readonly #child: ChildProcessWithoutNullStreams;
+  /** The process id; undefined when the process could not be started. */
+  readonly pid: number | undefined;
+  /** The standard output. */
+  readonly output: AsyncIterable<Buffer>;
   /** Resolves when the process has ended, to a description: `it ended with exit code 1`. */
   readonly ended: Promise<string>;
   #stderr: Buffer = Buffer.alloc(0);
@@ -40,6 +44,8 @@ export class StdioProcess implements AsyncDisposable {
   constructor({ command, args, workingDirectory, environment }: StdioCommand) {
     failpoint("devtool:stdio.spawn.before");
     this.#child = spawn(command, [...args], { cwd: workingDirectory, env: { ...environment }, detached: true });
+    this.pid = this.#child.pid;
+    this.output = this.#child.stdout;
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr])
       stream.on("error", () => undefined);
     this.#child.stderr.on("data", (chunk: Buffer) => {
@@ -48,16 +54,6 @@ export class StdioProcess implements AsyncDisposable {
     });
     this.ended = this.#waitForEnd();
     failpoint("devtool:stdio.spawn.after");
-  }
-
-  /** The process id; undefined when the process could not be started. */
-  get pid(): number | undefined {
-    return this.#child.pid;
-  }
-
-  /** The standard output. */
-  get output(): AsyncIterable<Buffer> {
-    return this.#child.stdout;
   }
 
   /** The end of standard error, for messages about a failure; may be empty. */
@@ -125,9 +121,9 @@ export class StdioProcess implements AsyncDisposable {
   }
 
   #signalGroup(name: NodeJS.Signals): void {
-    if (this.#child.pid === undefined) return;
+    if (this.pid === undefined) return;
     try {
-      process.kill(-this.#child.pid, name);
+      process.kill(-this.pid, name);
     } catch {
       // The group has ended.
     }

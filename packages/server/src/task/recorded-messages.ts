@@ -15,17 +15,15 @@ export interface RecordedMessagesOptions {
 
 /** Finds the messages that were recorded so recently that another one under the same id is a retry (STREAM-7). */
 export class RecordedMessages {
+  /** Whether other servers may record messages at any time. */
+  readonly isShared: boolean;
   readonly #options: RecordedMessagesOptions;
   /** The message that is being taken for each principal and message id. The next one of that id waits for it. */
   readonly #taking = new Map<string, Promise<unknown>>();
 
   constructor(options: RecordedMessagesOptions) {
     this.#options = options;
-  }
-
-  /** Whether other servers may record messages at any time. */
-  get isShared(): boolean {
-    return this.#options.shared !== undefined;
+    this.isShared = options.shared !== undefined;
   }
 
   /** Returns the event that records a message. Undefined when there is none, or it is so old that the id may be used again. */

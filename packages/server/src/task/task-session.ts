@@ -73,6 +73,8 @@ export interface TaskSessionOptions {
  */
 export class TaskSession implements TaskHandle, AsyncDisposable {
   readonly log: EventLog;
+  /** The fence of the lease under which the session writes; 0 without one. */
+  readonly fence: bigint;
   readonly #lease: TaskLease | undefined;
   readonly #executor: AgentExecutor;
   readonly #earlier: TaskSessionOptions["earlier"];
@@ -85,6 +87,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   constructor({ log, executor, earlier, lease, messages, sessions }: TaskSessionOptions) {
     this.log = log;
     this.#lease = lease;
+    this.fence = lease?.fence ?? 0n;
     const recorder = new TurnRecorder(log, executor.checkArguments ? "editable" : "fixed");
     this.#recorder = recorder;
     this.#executor = executor;
@@ -114,11 +117,6 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   async isCurrent(): Promise<boolean> {
     if (!this.log.failure && this.#lease && !(await this.#lease.isCurrent())) this.#lose();
     return this.log.failure === undefined;
-  }
-
-  /** The fence of the lease under which the session writes; 0 without one. */
-  get fence(): bigint {
-    return this.#lease?.fence ?? 0n;
   }
 
   /** Whether the session can be closed: the agent does not run, and the log has no readers. */

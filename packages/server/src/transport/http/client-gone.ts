@@ -20,9 +20,11 @@ const OPEN = new WeakMap<AbortSignal, Set<AbortController>>();
  * server stops.
  */
 export class ClientGone implements Disposable {
+  readonly #gone = new AbortController();
+  /** Aborts once nobody waits for the response any more. */
+  readonly signal: AbortSignal = this.#gone.signal;
   readonly #writable: Writable;
   readonly #open: Set<AbortController>;
-  readonly #gone = new AbortController();
 
   constructor(response: HttpResponse, shutdown: AbortSignal) {
     this.#writable = response;
@@ -39,11 +41,6 @@ export class ClientGone implements Disposable {
     if (shutdown.aborted) this.#gone.abort(shutdown.reason);
     // The client may have disconnected before this was constructed, while code was loaded.
     if (this.#writable.destroyed) this.#close();
-  }
-
-  /** Aborts once nobody waits for the response any more. */
-  get signal(): AbortSignal {
-    return this.#gone.signal;
   }
 
   /**

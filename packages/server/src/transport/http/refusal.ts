@@ -77,7 +77,16 @@ function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
     };
     return { status: 200, headers, body: "" };
   }
-  if (RPC_PATH.test(path)) return connectForm(type, refusal);
+  if (RPC_PATH.test(path)) {
+    const error = { code: CODES[status].connect, message };
+    if (!type.startsWith("application/connect+")) return { body: JSON.stringify(error) };
+    // A stream ends with the error in an envelope.
+    const json = Buffer.from(JSON.stringify({ error }));
+    const head = Buffer.alloc(5);
+    head.writeUInt8(END_OF_STREAM);
+    head.writeUInt32BE(json.length, 1);
+    return { status: 200, headers: { "content-type": type }, body: Buffer.concat([head, json]) };
+  }
   if (request.method === "POST" && JSON_RPC_PATHS.has(path)) {
     const { code } = jsonRpcError(refusal);
     return { body: JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message } }) };
@@ -88,17 +97,6 @@ function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
   return {
     body: JSON.stringify({ error: { code: status, status: CODES[status].name, message, details: [] } }),
   };
-}
-
-/** An error of Connect: as JSON, or in the envelope that ends a stream. */
-function connectForm(type: string, { status, message }: Refusal): RefusalForm {
-  const error = { code: CODES[status].connect, message };
-  if (!type.startsWith("application/connect+")) return { body: JSON.stringify(error) };
-  const json = Buffer.from(JSON.stringify({ error }));
-  const head = Buffer.alloc(5);
-  head.writeUInt8(END_OF_STREAM);
-  head.writeUInt32BE(json.length, 1);
-  return { status: 200, headers: { "content-type": type }, body: Buffer.concat([head, json]) };
 }
 
 function jsonRpcError({ status, message }: Refusal): JsonRpcError {
