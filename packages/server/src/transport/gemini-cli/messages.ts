@@ -2,6 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { PushFormat, type SendMessageRequest, TaskEventSchema, type TaskService } from "@devtool/schema";
 import { decodeMessageSend } from "@devtool/schema/a2a-v03";
 import { rfcSendParams, settingsFromGeminiCli } from "@devtool/schema/gemini-cli";
+import { defined } from "@devtool/schema/json";
 import { principalOf } from "../../handler/caller.ts";
 import { findTask } from "../../handler/request-handler.ts";
 import { assertTakesOutput, type MethodCall } from "../a2a/method.ts";
@@ -40,8 +41,12 @@ export async function readSending(
   const promised = tasks.findPromised(clientId, principal);
   assertTakesOutput(asked.message?.acceptedOutputModes ?? [], outputModes);
   const taskId = promised ? "" : tasks.resolve(clientId);
+  const { settings, sessionSettings, ...rest } = asked;
   const request: SendMessageRequest = {
-    ...(promised ? asPromised(asked, promised) : asked),
+    ...rest,
+    // The settings with which a task was promised replace those of its first message.
+    ...(promised?.settings ? settingsFromGeminiCli(promised.settings) : defined({ settings, sessionSettings })),
+    contextId: promised?.contextId ?? asked.contextId,
     taskId,
     activateExtension: call.activates,
   };
@@ -54,13 +59,6 @@ export async function readSending(
     tasks.note(found, principal);
   };
   return { request, historyLength, clientId, promised, note };
-}
-
-/** Returns a request in the context and with the settings of the promised task that it begins. */
-function asPromised(request: SendMessageRequest, { contextId, settings }: PromisedTask): SendMessageRequest {
-  if (!settings) return { ...request, contextId };
-  const { settings: _own, sessionSettings: _session, ...rest } = request;
-  return { ...rest, contextId, ...settingsFromGeminiCli(settings) };
 }
 
 /**
