@@ -1,4 +1,4 @@
-import { lstat, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { lstat, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
 import { type PolicyFile, PolicyFileSchema, PolicyRuleSchema, RuleDecision } from "@devtool/schema";
@@ -11,7 +11,7 @@ import { assertOnlyOwnerWrites, parsePolicyFile } from "./policy-file.ts";
 
 /** The name of the file of saved approvals, in the data directory. */
 export const SAVED_APPROVALS_FILE = "saved-approvals.toml";
-/** Temporary files of `#write`: the name holds the id of the process that writes it. */
+/** Temporary files of `replace`: the name holds the id of the process that writes it. */
 const TEMPORARY_FILE = /^saved-approvals\.toml\.(\d+)\.\d+\.tmp$/;
 
 /**
@@ -33,7 +33,17 @@ export class ApprovalFile implements ApprovalStorage {
   /** Reads the file; no approvals when it does not exist. Rejects with a `PolicyError` for a file that cannot be used. */
   async read(): Promise<StoredApprovals> {
     const version = await this.#version();
-    if (version !== this.#last?.version) this.#last = { version, file: await this.#parse() };
+    if (version === this.#last?.version) return this.#last;
+    let file = create(PolicyFileSchema);
+    const stats = await lstat(this.#path).catch(() => undefined);
+    if (stats) {
+      if (!stats.isFile()) throw new PolicyError(`${SAVED_APPROVALS_FILE} is not a regular file`, "cannot-save");
+      assertOnlyOwnerWrites(SAVED_APPROVALS_FILE, stats);
+      const source = { tier: "user", file: SAVED_APPROVALS_FILE } as const;
+      const rules = parsePolicyFile(await readFile(this.#path, "utf8"), source);
+      file = create(PolicyFileSchema, { rule: rules.map(({ rule }) => rule) });
+    }
+    this.#last = { version, file };
     return this.#last;
   }
 
@@ -45,7 +55,23 @@ export class ApprovalFile implements ApprovalStorage {
       return { ...objectOrEmpty(json), decision: RuleDecision[rule.decision].toLowerCase() };
     });
     const heading = "# Tool calls that were approved for good. Delete a rule to be asked again.";
-    await this.#write(`${heading}\n\n${stringify({ rule: tables })}`);
+    const text = `${heading}\n\n${stringify({ rule: tables })}`;
+    // The file is replaced atomically, by a temporary file that only its owner may read.
+    const temporary = `${this.#path}.${process.pid}.${this.#temporaryFiles++}.tmp`;
+    failpoint("devtool:approvals.write.before");
+    await rm(temporary, { force: true });
+    try {
+      // The flag "wx" requires a file that does not exist yet, so no link is followed.
+      await writeFile(temporary, text, { flag: "wx", mode: 0o600, flush: true });
+      failpoint("devtool:approvals.rename.before");
+      await rename(temporary, this.#path);
+      await using directory = await open(this.#directory, "r");
+      await directory.sync();
+      failpoint("devtool:approvals.rename.after");
+    } catch (reason) {
+      await rm(temporary, { force: true });
+      throw new PolicyError(`approval cannot be saved: ${errorCode(reason)}`, "not-written", { cause: reason });
+    }
     return true;
   }
 
@@ -68,40 +94,6 @@ export class ApprovalFile implements ApprovalStorage {
   async #version(): Promise<string> {
     const stats = await lstat(this.#path, { bigint: true }).catch(() => undefined);
     return stats ? [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join() : "";
-  }
-
-  async #parse(): Promise<PolicyFile> {
-    const stats = await lstat(this.#path).catch(() => undefined);
-    if (!stats) return create(PolicyFileSchema);
-    if (!stats.isFile()) throw new PolicyError(`${SAVED_APPROVALS_FILE} is not a regular file`, "cannot-save");
-    assertOnlyOwnerWrites(SAVED_APPROVALS_FILE, stats);
-    const source = { tier: "user", file: SAVED_APPROVALS_FILE } as const;
-    const rules = parsePolicyFile(await readFile(this.#path, "utf8"), source);
-    return create(PolicyFileSchema, { rule: rules.map(({ rule }) => rule) });
-  }
-
-  /** Replaces the file atomically: writes a temporary file that only its owner may read, then renames it. */
-  async #write(text: string): Promise<void> {
-    const temporary = `${this.#path}.${process.pid}.${this.#temporaryFiles++}.tmp`;
-    failpoint("devtool:approvals.write.before");
-    await rm(temporary, { force: true });
-    try {
-      await this.#writeTemporary(temporary, text);
-      failpoint("devtool:approvals.rename.before");
-      await rename(temporary, this.#path);
-      await using directory = await open(this.#directory, "r");
-      await directory.sync();
-      failpoint("devtool:approvals.rename.after");
-    } catch (reason) {
-      await rm(temporary, { force: true });
-      throw new PolicyError(`approval cannot be saved: ${errorCode(reason)}`, "not-written", { cause: reason });
-    }
-  }
-  /** Writes a file that must not exist yet, so that no link is followed, and closes it. */
-  async #writeTemporary(path: string, text: string): Promise<void> {
-    await using file = await open(path, "wx", 0o600);
-    await file.writeFile(text);
-    await file.sync();
   }
 }
 

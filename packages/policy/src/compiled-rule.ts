@@ -79,7 +79,17 @@ function fieldError(field: string, value: string, remedy: string): PolicyError {
  */
 export function evaluateRule(compiled: CompiledRule, subject: PolicySubject): CompiledRule["decision"] | undefined {
   const { rule, decision } = compiled;
-  if (!matchesTool(rule, subject)) return undefined;
+  const { call, facts } = subject;
+  // The server in `mcp__<server>__*` is compared as a whole with the server that offers the tool: names are never split.
+  const allOfServer = facts.mcpServer === undefined ? undefined : `mcp__${facts.mcpServer}__*`;
+  const isNamed = rule.tool.some((name) => name === "*" || name === call.toolName || name === allOfServer);
+  if (rule.tool.length > 0 && !isNamed) return undefined;
+  const isOfServer = facts.mcpServer !== undefined && ["*", facts.mcpServer].includes(rule.mcpServer);
+  if (rule.mcpServer !== "" && !isOfServer) return undefined;
+  if (rule.mcpServerHash !== "" && rule.mcpServerHash !== facts.mcpServerHash) return undefined;
+  if (rule.definitionHash !== "" && rule.definitionHash !== facts.definitionHash) return undefined;
+  const annotations = Object.entries(rule.annotations);
+  if (!annotations.every(([name, value]) => facts.annotations?.[name] === value)) return undefined;
   if (rule.workspace !== "" && rule.workspace !== subject.workspace) return undefined;
   // A rule that names no modes applies in all of them but plan mode.
   const isInMode = rule.modes.length === 0 ? subject.mode !== ApprovalMode.PLAN : rule.modes.includes(subject.mode);
@@ -99,18 +109,6 @@ export function isAbout(compiled: CompiledRule, subject: PolicySubject): boolean
 /** Returns whether a rule names commands, rather than only the tool that runs them. */
 export function isCommandRule({ rule }: CompiledRule): boolean {
   return rule.commandPrefix.length > 0 || rule.commandRegex !== "";
-}
-
-function matchesTool(rule: PolicyRule, { call, facts }: PolicySubject): boolean {
-  const { tool, mcpServer, mcpServerHash, definitionHash, annotations } = rule;
-  // The server in `mcp__<server>__*` is compared as a whole with the server that offers the tool: names are never split.
-  const allOfServer = facts.mcpServer === undefined ? undefined : `mcp__${facts.mcpServer}__*`;
-  const isNamed = tool.some((name) => name === "*" || name === call.toolName || name === allOfServer);
-  if (tool.length > 0 && !isNamed) return false;
-  if (mcpServer !== "" && (facts.mcpServer === undefined || !["*", facts.mcpServer].includes(mcpServer))) return false;
-  if (mcpServerHash !== "" && mcpServerHash !== facts.mcpServerHash) return false;
-  if (definitionHash !== "" && definitionHash !== facts.definitionHash) return false;
-  return Object.entries(annotations).every(([name, value]) => facts.annotations?.[name] === value);
 }
 
 /**

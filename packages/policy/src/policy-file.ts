@@ -17,6 +17,12 @@ export interface PolicySource {
 
 const MAX_FILE_BYTES = 256 * 1024;
 const MAX_RULES = 1000;
+/**
+ * Characters that are not shown, except joiners: emoji and some alphabets need those, also in file names.
+ *
+ * With one of them, a rule would not match the text that people read.
+ */
+const INVISIBLE = /[\p{Cf}--[\u200c\u200d]]/v;
 
 /**
  * Reads the rules of a policy file. A user's file that does not exist has no rules; one that an operator names must exist.
@@ -42,22 +48,15 @@ export async function readPolicyFile({ path, tier, label = path }: PolicySource)
   assertOnlyOwnerWrites(label, stats);
   if (stats.size > MAX_FILE_BYTES) throw fileError(label, `has ${stats.size} bytes: limit is ${MAX_FILE_BYTES}`);
   const text = (await file.readFile("utf8")).replace(/^\ufeff/, "");
-  assertVisible(label, text);
-  return parsePolicyFile(text, { tier, file: label });
-}
-
-/** Characters that are not shown, except joiners: emoji and some alphabets need those, also in file names. */
-const INVISIBLE = /[\p{Cf}--[\u200c\u200d]]/v;
-
-/** Throws a `PolicyError` for characters that are not shown: with one, a rule would not match the text that people read. */
-function assertVisible(label: string, text: string): void {
   const { 0: hidden = "", index } = INVISIBLE.exec(text) ?? {};
-  if (index === undefined) return;
-  const code = hidden.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0");
-  const line = text.slice(0, index).split("\n").length;
-  throw fileError(label, `has the invisible character U+${code} in line ${line}`, {
-    remedy: `remove it, or write it as an escape, \\U${code?.padStart(8, "0")}`,
-  });
+  if (index !== undefined) {
+    const code = hidden.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0");
+    const line = text.slice(0, index).split("\n").length;
+    throw fileError(label, `has the invisible character U+${code} in line ${line}`, {
+      remedy: `remove it, or write it as an escape, \\U${code?.padStart(8, "0")}`,
+    });
+  }
+  return parsePolicyFile(text, { tier, file: label });
 }
 
 /** Throws a `PolicyError` for a file that another user may write, or that belongs neither to this user nor to root. */
@@ -76,18 +75,6 @@ export function assertOnlyOwnerWrites(label: string, { mode, uid }: Pick<Stats, 
  * `file` is the name of the file in decisions and errors. Throws a `PolicyError` as `readPolicyFile` does.
  */
 export function parsePolicyFile(text: string, { tier, file }: { tier: PolicyTier; file: string }): CompiledRule[] {
-  return parseRuleTables(text, file).map((json, index) => {
-    const number = index + 1;
-    try {
-      return compileRule(decodeRule(json), { tier, file, number });
-    } catch (reason) {
-      const { problem, remedy = "" } = reason instanceof PolicyError ? reason : { problem: errorText(reason) };
-      throw fileError(file, `rule ${number}: ${problem}`, { remedy, cause: reason });
-    }
-  });
-}
-
-function parseRuleTables(text: string, file: string): JsonValue[] {
   let toml: JsonValue;
   try {
     // Converting through JSON turns a date into a string, which no field accepts, and refuses numbers that JSON does not have.
@@ -101,7 +88,15 @@ function parseRuleTables(text: string, file: string): JsonValue[] {
     throw fileError(file, `has ${JSON.stringify(unknown)}`, { remedy: "write [[rule]] tables only" });
   if (!Array.isArray(rules)) throw fileError(file, "has a rule that is not a [[rule]] table");
   if (rules.length > MAX_RULES) throw fileError(file, `has ${rules.length} rules: limit is ${MAX_RULES}`);
-  return rules;
+  return rules.map((json, index) => {
+    const number = index + 1;
+    try {
+      return compileRule(decodeRule(json), { tier, file, number });
+    } catch (reason) {
+      const { problem, remedy = "" } = reason instanceof PolicyError ? reason : { problem: errorText(reason) };
+      throw fileError(file, `rule ${number}: ${problem}`, { remedy, cause: reason });
+    }
+  });
 }
 
 /** The fields that accept one string in place of a list. */

@@ -74,7 +74,12 @@ function decideCommand(
     if (verdict.decision !== "ask" || verdict.answers === "do not count") return verdict;
     return findSavedCommand(about, shell) ?? verdict;
   }
-  const withheld = decideWithheld(about, command, rules);
+  // A command that may show a file which a rule restricts asks, even when the command only reads.
+  const restriction = findWithholding(command, about, rules);
+  const withheld = restriction && {
+    ...(restriction.ofCommands ? ruleVerdict({ compiled: restriction.compiled, decision: "ask" }) : ASK),
+    reason: `the command may show files that ${restriction.compiled.label} asks about or denies`,
+  };
   if (withheld?.answers === "do not count") return withheld;
   const approved = findSavedCommand(about, shell) ?? withheld;
   if (approved) return approved;
@@ -102,19 +107,6 @@ function findSavedCommand(about: PolicySubject, { saved, confinement }: ShellRul
   const usable = confinement === "sandbox" ? saved : saved.filter(({ rule }) => rule.withoutSandbox);
   const found = findDecidingRule(usable, about);
   return found?.decision === "allow" ? ruleVerdict(found) : undefined;
-}
-
-/** Asks about a command that may show a file which a rule restricts, even when the command only reads. */
-function decideWithheld(
-  about: PolicySubject,
-  command: SimpleCommand,
-  rules: readonly CompiledRule[],
-): CommandVerdict | undefined {
-  const found = findWithholding(command, about, rules);
-  if (!found) return undefined;
-  const reason = `the command may show files that ${found.compiled.label} asks about or denies`;
-  if (!found.ofCommands) return { ...ASK, reason };
-  return { ...ruleVerdict({ compiled: found.compiled, decision: "ask" }), reason };
 }
 
 /**

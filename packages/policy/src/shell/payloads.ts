@@ -41,6 +41,18 @@ const EVALUATING: ReadonlySet<string> = new Set(["eval", "trap"]);
 const FINDING: ReadonlySet<string> = new Set(["find", "gfind", "fd", "fdfind"]);
 const FIND_RUNS = /^(-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)(=|$)/;
 
+const AWKS: ReadonlySet<string> = new Set("awk gawk mawk nawk original-awk".split(" "));
+/** How an awk program runs, reads or writes something, and the flags that load a program or a library from a file. */
+const AWK_RUNS = /\bsystem\b|[|>@]|\bgetline\b/;
+const AWK_FLAG = /^-(?![Fv])./;
+/** A string of awk, with or without its end: matching an open string too keeps the search linear. */
+const AWK_STRING = /"((?:[^"\\]|\\[\s\S]?)*)"?/g;
+
+const MAKES: ReadonlySet<string> = new Set(["make", "gmake", "bmake"]);
+/** Flags that take makefiles from elsewhere, and variables that choose the shell or hold more than one word. */
+const MAKE_RUNS =
+  /^(--eval|-E|-f|--file|--makefile|-I|--include-dir)|^\.?(SHELL|SHELLFLAGS|\w*MAKEFLAGS|MAKEFILES)\W*=|=.*[^\w./,:+=@%-]/;
+
 /** Returns the commands that a command may run besides itself; undefined when it runs only itself. */
 export function payloadOf({ words }: SimpleCommand): Payload | undefined {
   const [first = "", ...args] = words;
@@ -50,8 +62,18 @@ export function payloadOf({ words }: SimpleCommand): Payload | undefined {
     return { commands: [], scripts: name === "trap" ? args : [args.join(" ")], guesses: [], doubt };
   }
   if (name === "git") return gitPayload(words);
-  if (AWKS.has(name)) return awkPayload(name, args);
-  if (MAKES.has(name)) return makePayload(name, args);
+  if (AWKS.has(name)) {
+    if (!args.some((word) => AWK_RUNS.test(word) || AWK_FLAG.test(word))) return undefined;
+    const literals = args.flatMap((word) => [...word.matchAll(AWK_STRING)].map(([, text = ""]) => text));
+    return { commands: [], scripts: [], guesses: literals, doubt: runsAnother(name) };
+  }
+  if (MAKES.has(name)) {
+    if (!args.some((word) => MAKE_RUNS.test(word))) return undefined;
+    const values = args.filter((word) => word.includes("=")).map((word) => word.slice(word.indexOf("=") + 1));
+    // A value is a command, or a rule whose command follows the target: `x:;rm y`.
+    const guesses = values.flatMap((value) => [value, value.slice(value.search(/[:;]/) + 1).replace(/^;/, "")]);
+    return { commands: [], scripts: [], guesses, doubt: runsAnother(name) };
+  }
   if (SHELLS.has(name) || WRAPPERS.has(name)) return wrapperPayload(name, args);
   if (FINDING.has(name) && args.some((word) => FIND_RUNS.test(word))) return wrapperPayload(name, args);
   // `printf -v` and `%n` write to a variable, whose subscript the shell evaluates.
@@ -91,30 +113,4 @@ function gitPayload(words: readonly string[]): Payload | undefined {
     guesses: values.map((value) => value.replace(/^!/, "")),
     doubt: { kind: "wrapper", text: "configures git, which then may run another program" },
   };
-}
-
-const AWKS: ReadonlySet<string> = new Set("awk gawk mawk nawk original-awk".split(" "));
-/** How an awk program runs, reads or writes something, and the flags that load a program or a library from a file. */
-const AWK_RUNS = /\bsystem\b|[|>@]|\bgetline\b/;
-const AWK_FLAG = /^-(?![Fv])./;
-/** A string of awk, with or without its end: matching an open string too keeps the search linear. */
-const AWK_STRING = /"((?:[^"\\]|\\[\s\S]?)*)"?/g;
-
-function awkPayload(name: string, args: readonly string[]): Payload | undefined {
-  if (!args.some((word) => AWK_RUNS.test(word) || AWK_FLAG.test(word))) return undefined;
-  const literals = args.flatMap((word) => [...word.matchAll(AWK_STRING)].map(([, text = ""]) => text));
-  return { commands: [], scripts: [], guesses: literals, doubt: runsAnother(name) };
-}
-
-const MAKES: ReadonlySet<string> = new Set(["make", "gmake", "bmake"]);
-/** Flags that take makefiles from elsewhere, and variables that choose the shell or hold more than one word. */
-const MAKE_RUNS =
-  /^(--eval|-E|-f|--file|--makefile|-I|--include-dir)|^\.?(SHELL|SHELLFLAGS|\w*MAKEFLAGS|MAKEFILES)\W*=|=.*[^\w./,:+=@%-]/;
-
-function makePayload(name: string, args: readonly string[]): Payload | undefined {
-  if (!args.some((word) => MAKE_RUNS.test(word))) return undefined;
-  const values = args.filter((word) => word.includes("=")).map((word) => word.slice(word.indexOf("=") + 1));
-  // A value is a command, or a rule whose command follows the target: `x:;rm y`.
-  const guesses = values.flatMap((value) => [value, value.slice(value.search(/[:;]/) + 1).replace(/^;/, "")]);
-  return { commands: [], scripts: [], guesses, doubt: runsAnother(name) };
 }

@@ -141,7 +141,18 @@ export function isSafeCommand({ words }: SimpleCommand): boolean {
     case "printf":
       return true;
     case "find":
-      return isSafeFind(args);
+      // The arguments form an expression: a word that starts with a dash must be a known test, operator or flag.
+      for (let at = 0; at < args.length; at++) {
+        const word = args[at] ?? "";
+        if (FIND_WORDS.has(word)) continue;
+        if (!FIND_TESTS.has(word)) {
+          if (word.startsWith("-")) return false;
+          continue;
+        }
+        const value = args[++at];
+        if (value === undefined || /^-(?!\d)/.test(value)) return false;
+      }
+      return true;
     case "git": {
       const [subcommand = "", ...rest] = args[0] === "--no-pager" ? args.slice(1) : args;
       const grammar = GIT_COMMANDS.get(subcommand);
@@ -153,19 +164,4 @@ export function isSafeCommand({ words }: SimpleCommand): boolean {
       return grammar !== undefined && allowsArguments(grammar, args);
     }
   }
-}
-
-/** Arguments of find form an expression: a word that starts with a dash must be a known test, operator or flag. */
-function isSafeFind(args: readonly string[]): boolean {
-  for (let at = 0; at < args.length; at++) {
-    const word = args[at] ?? "";
-    if (FIND_WORDS.has(word)) continue;
-    if (!FIND_TESTS.has(word)) {
-      if (word.startsWith("-")) return false;
-      continue;
-    }
-    const value = args[++at];
-    if (value === undefined || /^-(?!\d)/.test(value)) return false;
-  }
-  return true;
 }

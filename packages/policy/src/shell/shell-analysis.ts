@@ -79,7 +79,24 @@ function analyze(source: string, readers: Readers, depth: number): ShellAnalysis
   if (Math.max(one.commands.length, other.commands.length) > MAX_COMMANDS) doubts.push(TOO_MUCH);
   const commands = union(one.commands, other.commands);
   const redirections = union(one.redirections, other.redirections);
-  return addPayloads({ commands, doubts, redirections }, readers, depth);
+  // The commands that these may run besides themselves are added, to any depth up to `MAX_DEPTH`.
+  const payloads = commands.flatMap((command) => payloadOf(command) ?? []);
+  const hasLines = payloads.some(({ scripts, guesses }) => scripts.length + guesses.length > 0);
+  if (depth >= MAX_DEPTH && hasLines) return { commands, doubts: [...doubts, TOO_MUCH], redirections };
+  const scripts = payloads.flatMap((payload) => payload.scripts.map((script) => analyze(script, readers, depth + 1)));
+  const guesses = payloads.flatMap((payload) => payload.guesses.map((guess) => analyze(guess, readers, depth + 1)));
+  return {
+    commands: union(
+      commands,
+      payloads.flatMap((payload) => payload.commands),
+      [...scripts, ...guesses].flatMap((line) => line.commands),
+    ),
+    doubts: [...doubts, ...payloads.map(({ doubt }) => doubt), ...scripts.flatMap((line) => line.doubts)],
+    redirections: union(
+      redirections,
+      scripts.flatMap((line) => line.redirections),
+    ),
+  };
 }
 
 function attempt(reader: ShellReader, source: string): Reading {
@@ -96,27 +113,6 @@ const EVALUATION = /\(\(|\[|\b(let|declare|typeset|local)\b|\s-v\b/;
 const QUOTED_SUBSTITUTION = /'[^']*(\$[({]|`)|\\[$`]/;
 /** `{name}` or `{name[index]}` in front of a redirection: bash opens a new descriptor and assigns its number to the variable. */
 const DESCRIPTOR_VARIABLE = /(^|[\s;&|()<>`])\{[A-Za-z_]\w*(\[[^\]]*\])?\}[<>&]/;
-
-/** Adds the commands that the commands of a line may run, to any depth up to `MAX_DEPTH`. */
-function addPayloads(line: ShellAnalysis, readers: Readers, depth: number): ShellAnalysis {
-  const payloads = line.commands.flatMap((command) => payloadOf(command) ?? []);
-  const hasLines = payloads.some(({ scripts, guesses }) => scripts.length + guesses.length > 0);
-  if (depth >= MAX_DEPTH && hasLines) return { ...line, doubts: [...line.doubts, TOO_MUCH] };
-  const scripts = payloads.flatMap((payload) => payload.scripts.map((script) => analyze(script, readers, depth + 1)));
-  const guesses = payloads.flatMap((payload) => payload.guesses.map((guess) => analyze(guess, readers, depth + 1)));
-  return {
-    commands: union(
-      line.commands,
-      payloads.flatMap(({ commands }) => commands),
-      [...scripts, ...guesses].flatMap(({ commands }) => commands),
-    ),
-    doubts: [...line.doubts, ...payloads.map(({ doubt }) => doubt), ...scripts.flatMap(({ doubts }) => doubts)],
-    redirections: union(
-      line.redirections,
-      scripts.flatMap(({ redirections }) => redirections),
-    ),
-  };
-}
 
 function union<T>(...lists: readonly (readonly T[])[]): T[] {
   const byText = new Map(lists.flat().map((value) => [JSON.stringify(value), value]));

@@ -85,7 +85,16 @@ function readNode({ type, children }: Node, reading: MutableReading): void {
   // A token inside a node that is in doubt, such as a keyword, repeats the doubt: that does no harm.
   else if (!PLAIN.has(type)) reading.doubts.push({ kind: "expansion", text: `has ${JSON.stringify(type)}` });
   if (type === "command") readCommand(children, reading);
-  if (type === "file_redirect") readRedirect(children, reading);
+  if (type === "file_redirect") {
+    const operator = children.find(({ isNamed }) => !isNamed)?.type ?? "";
+    const targets = children.filter((child) => child.isNamed && child.type !== "file_descriptor");
+    for (const target of targets) {
+      const { value, doubt } = literalWord(target.text);
+      if (doubt) reading.doubts.push(targetDoubt(operator, value));
+      const redirection = doubt ? `${operator} ${value}` : redirectionText(operator, value);
+      if (redirection !== undefined) reading.redirections.push(redirection);
+    }
+  }
   for (const child of children) readNode(child, reading);
 }
 
@@ -105,15 +114,4 @@ function readCommand(children: readonly Node[], reading: MutableReading): void {
   reading.doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
   if (program.doubt || program.value === "")
     reading.doubts.push({ kind: "dynamic", text: "does not name its program" });
-}
-
-function readRedirect(children: readonly Node[], reading: MutableReading): void {
-  const operator = children.find(({ isNamed }) => !isNamed)?.type ?? "";
-  const targets = children.filter(({ isNamed, type }) => isNamed && type !== "file_descriptor");
-  for (const target of targets) {
-    const { value, doubt } = literalWord(target.text);
-    if (doubt) reading.doubts.push(targetDoubt(operator, value));
-    const text = doubt ? `${operator} ${value}` : redirectionText(operator, value);
-    if (text !== undefined) reading.redirections.push(text);
-  }
 }

@@ -1,4 +1,4 @@
-import type { Command, SyntaxNode, Word } from "unbash";
+import type { SyntaxNode, Word } from "unbash";
 import {
   type DoubtKind,
   type MutableReading,
@@ -83,7 +83,15 @@ function readNode(node: SyntaxNode, reading: MutableReading): void {
   else if (!PLAIN.has(node.type)) doubts.push({ kind: "expansion", text: `has a ${node.type}` });
   if (node.type === "Script" && node.errors?.length) doubts.push({ kind: "syntax", text: "is not understood" });
   if (node.type === "Statement" && node.background) doubts.push({ kind: "background", text: "runs in the background" });
-  if (node.type === "Command") readCommand(node, reading);
+  if (node.type === "Command" && node.name) {
+    const args = node.args.flatMap((argument) => (argument.type === "Word" ? [argument] : []));
+    const words = [node.name, ...args].map(shellWord);
+    const [program] = words;
+    reading.commands.push({ words: words.map(({ value }) => value) });
+    doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
+    if (program?.doubt || program?.value === "")
+      doubts.push({ kind: "dynamic", text: `does not name its program at ${node.pos}` });
+  }
   if (node.type !== "Redirect") return;
   const { operator, descriptor } = node;
   const word = node.target && shellWord(node.target);
@@ -91,16 +99,6 @@ function readNode(node: SyntaxNode, reading: MutableReading): void {
   const isPlain = word && !word.doubt && descriptor?.type !== "FileDescriptorVariable";
   const text = isPlain ? redirectionText(operator, word.value) : `${operator} ${word?.value ?? ""}`;
   if (text !== undefined) reading.redirections.push(text);
-}
-
-function readCommand({ name, args, pos }: Command, reading: MutableReading): void {
-  if (!name) return;
-  const words = [name, ...args.flatMap((argument) => (argument.type === "Word" ? [argument] : []))].map(shellWord);
-  const [program] = words;
-  reading.commands.push({ words: words.map(({ value }) => value) });
-  reading.doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
-  if (program?.doubt || program?.value === "")
-    reading.doubts.push({ kind: "dynamic", text: `does not name its program at ${pos}` });
 }
 
 function shellWord(word: Word): ShellWord {
