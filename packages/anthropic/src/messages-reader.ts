@@ -76,8 +76,20 @@ export class MessagesReader implements AnswerReader<Anthropic.RawMessageStreamEv
   *end(): Iterable<ModelEvent> {
     const { delta, usage } = this.#lastDelta ?? {};
     if (!this.#isWhole || !delta) throw interruptedFault();
-    const fault = stopReasonFault(delta);
-    if (fault) throw fault;
+    switch (delta.stop_reason) {
+      case "end_turn":
+      case "tool_use":
+      case "stop_sequence":
+        break;
+      case "max_tokens":
+        throw stopFault("output-limit");
+      case "model_context_window_exceeded":
+        throw stopFault("context-limit");
+      case "refusal":
+        throw stopFault("refusal", delta.stop_details?.explanation ?? delta.stop_details?.category ?? "");
+      default:
+        throw delta.stop_reason === null ? interruptedFault() : unknownStopFault(delta.stop_reason);
+    }
     const calls = this.#calls.end({ hasText: this.#hasText });
     const start = this.#startUsage;
     if (start && usage) {
@@ -124,22 +136,5 @@ export class MessagesReader implements AnswerReader<Anthropic.RawMessageStreamEv
       const name = this.#names.decode(open.name);
       this.#calls.add({ id: open.id, name, argumentsText: open.text || "{}", signature });
     }
-  }
-}
-
-function stopReasonFault({ stop_reason, stop_details }: Anthropic.RawMessageDeltaEvent.Delta): Error | undefined {
-  switch (stop_reason) {
-    case "end_turn":
-    case "tool_use":
-    case "stop_sequence":
-      return undefined;
-    case "max_tokens":
-      return stopFault("output-limit");
-    case "model_context_window_exceeded":
-      return stopFault("context-limit");
-    case "refusal":
-      return stopFault("refusal", stop_details?.explanation ?? stop_details?.category ?? "");
-    default:
-      return stop_reason === null ? interruptedFault() : unknownStopFault(stop_reason);
   }
 }

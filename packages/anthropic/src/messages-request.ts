@@ -21,7 +21,10 @@ export async function encodeMessagesRequest(
   const tools = request.tools.map(({ name, description, parameters }): Anthropic.Tool => {
     return { name: names.encode(name), description, input_schema: { ...parameters, type: "object" } };
   });
-  const thinking = encodeThinkingConfig(limits.thinking);
+  const thinking: Anthropic.ThinkingConfigParam =
+    limits.thinking === "adaptive"
+      ? { type: "adaptive", display: "summarized" }
+      : { type: "enabled", budget_tokens: limits.thinking, display: "summarized" };
   return {
     model: limits.model,
     max_tokens: limits.maxOutputTokens,
@@ -30,15 +33,8 @@ export async function encodeMessagesRequest(
     cache_control: { type: "ephemeral" },
     ...(system.trim() !== "" && { system }),
     ...(tools.length > 0 && { tools }),
-    ...(thinking && { thinking }),
+    ...(limits.thinking !== 0 && { thinking }),
   };
-}
-
-/** Encodes the budget of thoughts. Undefined for none. */
-function encodeThinkingConfig(thinking: number | "adaptive"): Anthropic.ThinkingConfigParam | undefined {
-  if (thinking === 0) return undefined;
-  if (thinking === "adaptive") return { type: "adaptive", display: "summarized" };
-  return { type: "enabled", budget_tokens: thinking, display: "summarized" };
 }
 
 /**
@@ -66,23 +62,19 @@ function encodeMessages(history: readonly Message[], names: ToolNames): Anthropi
       },
     ];
   });
-  return joinMessages(messages);
-}
-
-interface BlockMessage {
-  readonly role: "user" | "assistant";
-  readonly content: readonly Anthropic.ContentBlockParam[];
-}
-
-function joinMessages(messages: readonly BlockMessage[]): Anthropic.MessageParam[] {
-  const joined: { role: BlockMessage["role"]; content: Anthropic.ContentBlockParam[] }[] = [];
+  const joined: BlockMessage[] = [];
   for (const { role, content } of messages) {
     if (content.length === 0) continue;
     const last = joined.at(-1);
     if (last?.role === role) last.content.push(...content);
-    else joined.push({ role, content: [...content] });
+    else joined.push({ role, content });
   }
   return joined;
+}
+
+interface BlockMessage {
+  readonly role: "user" | "assistant";
+  readonly content: Anthropic.ContentBlockParam[];
 }
 
 /** Encodes what the model said in a step. Its thoughts come first, as they came: the API refuses calls without them. */

@@ -8,7 +8,7 @@ import {
   tokenCount,
 } from "@devtool/coding-agent/model";
 import { CitationSchema, UsageSchema } from "@devtool/schema";
-import type { Candidate, GenerateContentResponse, GenerateContentResponseUsageMetadata, Part } from "@google/genai";
+import type { Candidate, GenerateContentResponse, GenerateContentResponseUsageMetadata } from "@google/genai";
 import { blockFault, stopFault } from "./stop-reason.ts";
 
 /** One piece of a streamed answer: the fields that are used. */
@@ -31,8 +31,31 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
   *add({ candidates, promptFeedback, usageMetadata }: Piece): Iterable<ModelEvent> {
     if (promptFeedback?.blockReason) throw blockFault(promptFeedback.blockReason, promptFeedback.blockReasonMessage);
     const candidate = candidates?.[0];
-    for (const part of candidate?.content?.parts ?? []) yield* this.#readPart(part);
-    if (candidate) yield* this.#readCitations(candidate);
+    for (const { functionCall, text, thought, thoughtSignature } of candidate?.content?.parts ?? []) {
+      if (functionCall) {
+        const { id = "", name = "", args = {} } = functionCall;
+        // The text is not decoded from base64: Gemini must get back exactly the characters that it sent.
+        const signature = thoughtSignature ? new TextEncoder().encode(thoughtSignature) : undefined;
+        this.#calls.add({ id, name, argumentsText: JSON.stringify(args), signature });
+      } else if (text && thought) {
+        yield { case: "thought", value: readThought(text) };
+      } else if (text) {
+        this.#hasText = true;
+        yield { case: "text", value: text };
+      }
+    }
+    // The sources that the answer cites, and those that it is grounded on, are yielded once each.
+    const grounding = candidate?.groundingMetadata?.groundingChunks ?? [];
+    const sources = [
+      ...(candidate?.citationMetadata?.citations ?? []),
+      ...grounding.map(({ web = {} }) => ({ ...web, license: "" })),
+    ];
+    for (const { uri = "", title = "", license = "" } of sources) {
+      const key = JSON.stringify([uri, title]);
+      if (uri + title === "" || this.#citations.has(key)) continue;
+      this.#citations.add(key);
+      yield { case: "citation", value: create(CitationSchema, { uri, title, license }) };
+    }
     this.#usage = usageMetadata ?? this.#usage;
     if (candidate?.finishReason) this.#lastCandidate = candidate;
   }
@@ -56,33 +79,5 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
       yield { case: "usage", value };
     }
     yield* calls;
-  }
-
-  *#readPart({ functionCall, text, thought, thoughtSignature }: Part): Iterable<ModelEvent> {
-    if (functionCall) {
-      const { id = "", name = "", args = {} } = functionCall;
-      // The text is not decoded from base64: Gemini must get back exactly the characters that it sent.
-      const signature = thoughtSignature ? new TextEncoder().encode(thoughtSignature) : undefined;
-      return this.#calls.add({ id, name, argumentsText: JSON.stringify(args), signature });
-    }
-    if (!text) return;
-    if (thought) return yield { case: "thought", value: readThought(text) };
-    this.#hasText = true;
-    yield { case: "text", value: text };
-  }
-
-  /** Yields the sources that the answer cites, and those that it is grounded on, once each. */
-  *#readCitations({ citationMetadata, groundingMetadata }: Candidate): Iterable<ModelEvent> {
-    const grounding = groundingMetadata?.groundingChunks ?? [];
-    const sources = [
-      ...(citationMetadata?.citations ?? []),
-      ...grounding.map(({ web = {} }) => ({ ...web, license: "" })),
-    ];
-    for (const { uri = "", title = "", license = "" } of sources) {
-      const key = JSON.stringify([uri, title]);
-      if (uri + title === "" || this.#citations.has(key)) continue;
-      this.#citations.add(key);
-      yield { case: "citation", value: create(CitationSchema, { uri, title, license }) };
-    }
   }
 }

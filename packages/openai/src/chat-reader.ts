@@ -17,8 +17,6 @@ import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import type { ChatCompletionChunk } from "openai/resources/chat/completions/completions";
 import type { CompletionUsage } from "openai/resources/completions";
 
-type CallDelta = ChatCompletionChunk.Choice.Delta.ToolCall;
-
 /** A call whose arguments are still coming. */
 interface OpenCall {
   readonly index: number;
@@ -51,15 +49,47 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
     // Some servers leave the list out of their last chunk.
     const choice = choices?.[0];
     if (!choice) return;
-    yield* this.#readDelta(choice.delta ?? {});
+    const delta: ChatCompletionChunk.Choice.Delta = choice.delta ?? {};
+    // OpenAI's API has no field for the reasoning. Other servers name it in two ways.
+    const { reasoning_content, reasoning } = objectOrEmpty(delta);
+    const thought = stringOrEmpty(reasoning_content) || stringOrEmpty(reasoning);
+    this.#thought = this.#pieces.join(this.#thought, thought);
+    this.#refusal = this.#pieces.join(this.#refusal, delta.refusal ?? "");
+    for (const { index, id, function: piece } of delta.tool_calls ?? []) {
+      const open = this.#calls.findLast((call) => call.index === index);
+      // Some servers give every call the index 0, so another id means another call as well.
+      if (!open || (id && id !== open.id)) {
+        assertRoomForCall(this.#calls.length);
+        const argumentsText = this.#pieces.join("", piece?.arguments ?? "");
+        this.#calls.push({ index, id: id ?? "", name: piece?.name ?? "", argumentsText });
+      } else {
+        open.name ||= piece?.name ?? "";
+        open.argumentsText = this.#pieces.join(open.argumentsText, piece?.arguments ?? "");
+      }
+    }
+    if (delta.content) {
+      yield* this.#takeThought();
+      this.#hasText = true;
+      yield { case: "text", value: delta.content };
+    }
     this.#finishReason = choice.finish_reason ?? this.#finishReason;
   }
 
   *end(): Iterable<ModelEvent> {
     yield* this.#takeThought();
     if (this.#finishReason === undefined) throw interruptedFault();
-    const fault = finishFault(this.#finishReason);
-    if (fault) throw fault;
+    switch (this.#finishReason) {
+      case "stop":
+      case "tool_calls":
+      case "function_call":
+        break;
+      case "length":
+        throw stopFault("output-limit");
+      case "content_filter":
+        throw stopFault("safety");
+      default:
+        throw unknownStopFault(this.#finishReason);
+    }
     if (this.#refusal !== "") throw stopFault("refusal", this.#refusal);
     const calls = new AnswerCalls();
     for (const { id, name, argumentsText } of this.#calls) {
@@ -79,51 +109,10 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
     yield* events;
   }
 
-  *#readDelta(delta: ChatCompletionChunk.Choice.Delta): Iterable<ModelEvent> {
-    // OpenAI's API has no field for the reasoning. Other servers name it in two ways.
-    const { reasoning_content, reasoning } = objectOrEmpty(delta);
-    const thought = stringOrEmpty(reasoning_content) || stringOrEmpty(reasoning);
-    this.#thought = this.#pieces.join(this.#thought, thought);
-    this.#refusal = this.#pieces.join(this.#refusal, delta.refusal ?? "");
-    for (const call of delta.tool_calls ?? []) this.#readCall(call);
-    if (!delta.content) return;
-    yield* this.#takeThought();
-    this.#hasText = true;
-    yield { case: "text", value: delta.content };
-  }
-
   *#takeThought(): Iterable<ModelEvent> {
     if (this.#thought === "") return;
     const value = readThought(this.#thought);
     this.#thought = "";
     yield { case: "thought", value };
-  }
-
-  /** Adds a piece of a call. Some servers give every call the index 0, so another id means another call as well. */
-  #readCall({ index, id, function: piece }: CallDelta): void {
-    const open = this.#calls.findLast((call) => call.index === index);
-    if (!open || (id && id !== open.id)) {
-      assertRoomForCall(this.#calls.length);
-      const argumentsText = this.#pieces.join("", piece?.arguments ?? "");
-      this.#calls.push({ index, id: id ?? "", name: piece?.name ?? "", argumentsText });
-      return;
-    }
-    open.name ||= piece?.name ?? "";
-    open.argumentsText = this.#pieces.join(open.argumentsText, piece?.arguments ?? "");
-  }
-}
-
-function finishFault(reason: string): Error | undefined {
-  switch (reason) {
-    case "stop":
-    case "tool_calls":
-    case "function_call":
-      return undefined;
-    case "length":
-      return stopFault("output-limit");
-    case "content_filter":
-      return stopFault("safety");
-    default:
-      return unknownStopFault(reason);
   }
 }

@@ -1,7 +1,6 @@
 import { CallResults, type ModelRequest, modelHistory, summaryText, type ToolNames } from "@devtool/coding-agent/model";
 import { type Message, type Part, Role, toolCallsOf } from "@devtool/schema";
 import type {
-  ChatCompletionAssistantMessageParam,
   ChatCompletionContentPart,
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
@@ -36,10 +35,19 @@ function encodeMessages(history: readonly Message[], names: ToolNames): ChatComp
     const { role, parts } = message;
     if (role === Role.USER) return encodeUserMessage(parts);
     const summaries = parts.flatMap(({ content }) => (content.case === "summary" ? [content.value.text] : []));
+    const text = parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
+    const calls = toolCallsOf(message);
+    const tool_calls = calls.map(({ toolCallId: id, toolName, inputParameters }) => {
+      const call = { name: names.encode(toolName), arguments: JSON.stringify(inputParameters ?? {}) };
+      return { id, type: "function" as const, function: call };
+    });
+    const step: ChatCompletionMessageParam[] = [];
+    if (tool_calls.length > 0) step.push({ role: "assistant", content: text === "" ? null : text, tool_calls });
+    else if (text !== "") step.push({ role: "assistant", content: text });
     return [
-      ...summaries.map((text): ChatCompletionMessageParam => ({ role: "user", content: summaryText(text) })),
-      ...encodeStep(message, names),
-      ...toolCallsOf(message).map((call): ChatCompletionMessageParam => {
+      ...summaries.map((summary): ChatCompletionMessageParam => ({ role: "user", content: summaryText(summary) })),
+      ...step,
+      ...calls.map((call): ChatCompletionMessageParam => {
         return { role: "tool", tool_call_id: call.toolCallId, content: results.render(call).text };
       }),
     ];
@@ -66,14 +74,4 @@ function encodeUserMessage(parts: readonly Part[]): ChatCompletionMessageParam[]
   const texts = content.flatMap((part) => (part.type === "text" ? [part.text] : []));
   // Many servers take lists of parts from a model that sees images only.
   return [{ role: "user", content: texts.length === content.length ? texts.join("\n") : content }];
-}
-
-function encodeStep(message: Message, names: ToolNames): ChatCompletionAssistantMessageParam[] {
-  const text = message.parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
-  const tool_calls = toolCallsOf(message).map(({ toolCallId: id, toolName, inputParameters }) => {
-    const call = { name: names.encode(toolName), arguments: JSON.stringify(inputParameters ?? {}) };
-    return { id, type: "function" as const, function: call };
-  });
-  if (tool_calls.length === 0) return text === "" ? [] : [{ role: "assistant", content: text }];
-  return [{ role: "assistant", content: text === "" ? null : text, tool_calls }];
 }

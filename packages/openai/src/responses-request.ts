@@ -43,7 +43,14 @@ function encodeInput(history: readonly Message[], names: ToolNames): ResponseInp
     const summaries = parts.flatMap(({ content }) => (content.case === "summary" ? [content.value.text] : []));
     return [
       ...summaries.map((text): EasyInputMessage => ({ role: "user", content: summaryText(text) })),
-      ...parts.flatMap((part) => encodeStepPart(part, names)),
+      ...parts.flatMap(({ content, toolCallDetail }): ResponseInputItem[] => {
+        if (content.case === "text") return content.value === "" ? [] : [{ role: "assistant", content: content.value }];
+        if (content.case !== "toolCall") return [];
+        const { toolCallId: call_id, toolName, inputParameters } = content.value;
+        const args = JSON.stringify(isObject(inputParameters) ? inputParameters : {});
+        const call = { type: "function_call", call_id, name: names.encode(toolName), arguments: args } as const;
+        return [...decodeReasoning(toolCallDetail?.modelSignature), call];
+      }),
       ...parts.flatMap(({ content }): ResponseInputItem[] => {
         if (content.case !== "toolCall") return [];
         const output = results.render(content.value).text;
@@ -72,18 +79,4 @@ function encodeUserMessage(parts: readonly Part[]): EasyInputMessage[] {
     });
   });
   return content.length === 0 ? [] : [{ role: "user", content }];
-}
-
-function encodeStepPart({ content, toolCallDetail }: Part, names: ToolNames): ResponseInputItem[] {
-  if (content.case === "text") return content.value === "" ? [] : [{ role: "assistant", content: content.value }];
-  if (content.case !== "toolCall") return [];
-  const { toolCallId: call_id, toolName, inputParameters } = content.value;
-  const args = isObject(inputParameters) ? inputParameters : {};
-  const call = {
-    type: "function_call",
-    call_id,
-    name: names.encode(toolName),
-    arguments: JSON.stringify(args),
-  } as const;
-  return [...decodeReasoning(toolCallDetail?.modelSignature), call];
 }
