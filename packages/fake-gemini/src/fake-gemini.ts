@@ -6,7 +6,7 @@ import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/sc
 import { listSignatures, locate, type Position } from "./conversation.ts";
 import { readJson, sendError, sendFailure, sendJson } from "./http.ts";
 import { type Plan, type PlanContext, planText, planTurn, summarize } from "./plan.ts";
-import { hasCredentials, isModelList, parseResource } from "./resource.ts";
+import { hasCredentials, parseResource } from "./resource.ts";
 import { createWholeResponse, estimateTokens, minimalValue, type ResponseContext } from "./response.ts";
 import { streamResponse } from "./stream-response.ts";
 
@@ -62,6 +62,9 @@ export interface FakeStats {
 }
 
 const KEPT = 100;
+
+/** The list of models, of the Gemini API or of Vertex AI. */
+const MODELS_PATH = /^\/v1(?:alpha|beta|beta1)?\/(?:publishers\/google\/)?models$/;
 
 /** The models that are listed. Any other name works as well. */
 const MODELS = [
@@ -127,7 +130,7 @@ class Fake {
       const recent = this.recent.map(({ body: _whole, headers: _secret, ...shown }) => shown);
       return sendJson(response, 200, pathname === "/__fake/requests" ? recent : this.stats);
     }
-    if (request.method === "GET" && isModelList(pathname)) return sendJson(response, 200, { models: MODELS });
+    if (request.method === "GET" && MODELS_PATH.test(pathname)) return sendJson(response, 200, { models: MODELS });
     const resource = parseResource(pathname);
     if (!resource || request.method !== "POST") {
       return sendError(response, { code: 404, message: `no such resource: ${request.method} ${pathname}` });

@@ -84,8 +84,17 @@ function itemsOfStep(step: Step, items: readonly Item[], serial: number): Item[]
       return times(step.count, (index) => {
         return { case: "parts", parts: [{ thought: true, text: `**Subject ${index}** Description ${index}.` }] };
       });
-    case "call":
-      return [callItem(step.calls, items, serial)];
+    case "call": {
+      const earlier = items.flatMap((item) => (item.case === "parts" ? item.parts : []));
+      const before = earlier.filter(({ functionCall }) => functionCall !== undefined).length;
+      const thoughtSignature = Buffer.from(`signature ${serial}`).toString("base64");
+      // The first call of a turn has the signature.
+      const parts = step.calls.map(({ name, args }, index): Part => {
+        const functionCall = { name, args, id: `call-${serial}-${before + index + 1}` };
+        return before + index === 0 ? { functionCall, thoughtSignature } : { functionCall };
+      });
+      return [{ case: "parts", parts }];
+    }
     case "duplicate":
       return items.slice(-1);
     case "wait":
@@ -102,20 +111,6 @@ function itemsOfStep(step: Step, items: readonly Item[], serial: number): Item[]
       return step satisfies never;
   }
 }
-
-/** Creates one item for calls that are made together. The first call of a turn has the signature. */
-function callItem(calls: readonly Call[], items: readonly Item[], serial: number): Item {
-  const earlier = items.flatMap((item) => (item.case === "parts" ? item.parts : []));
-  const before = earlier.filter(({ functionCall }) => functionCall !== undefined).length;
-  const thoughtSignature = Buffer.from(`signature ${serial}`).toString("base64");
-  const made = calls.map(({ name, args }, index): Part => {
-    const functionCall = { name, args, id: `call-${serial}-${before + index + 1}` };
-    return before + index === 0 ? { functionCall, thoughtSignature } : { functionCall };
-  });
-  return { case: "parts", parts: made };
-}
-
-type Call = Extract<Step, { case: "call" }>["calls"][number];
 
 function text(value: string): Item {
   return { case: "parts", parts: [{ text: value }] };

@@ -20,11 +20,6 @@ export function parseResource(path: string): Resource | undefined {
   return { api: project === undefined ? "express" : "vertex", model, method };
 }
 
-/** Returns whether a path is the list of models, of the Gemini API or of Vertex AI. */
-export function isModelList(path: string): boolean {
-  return /^\/v1(?:alpha|beta|beta1)?\/(?:publishers\/google\/)?models$/.test(path);
-}
-
 /**
  * Returns whether a request has credentials, which Vertex AI requires. The Gemini API accepts requests without any
  * here.

@@ -23,7 +23,17 @@ export interface Position {
 
 /** Finds the prompt that the last entry belongs to, and the number of turns with calls since then. */
 export function locate(conversation: readonly Entry[]): Position {
-  const entries = joinEntries(conversation);
+  // Adjacent entries of one kind are joined: some APIs have an entry for each call, result or text.
+  const entries: Entry[] = [];
+  for (const entry of conversation) {
+    const before = entries.at(-1);
+    if (before?.role === "model" && entry.role === "model") {
+      entries.splice(-1, 1, { role: "model", hasCalls: before.hasCalls || entry.hasCalls });
+    } else if (before?.role === "user" && entry.role === "user" && hasResults(before) === hasResults(entry)) {
+      const texts = [...before.texts, ...entry.texts];
+      entries.splice(-1, 1, { role: "user", texts, results: [...before.results, ...entry.results] });
+    } else entries.push(entry);
+  }
   const last = entries.at(-1);
   const results = last?.role === "user" ? last.results : [];
   let round = 0;
@@ -38,21 +48,6 @@ export function locate(conversation: readonly Entry[]): Position {
     if (entry.results.length === 0 || isScript(prompt)) return { prompt, round, results };
   }
   return { prompt: "", round, results };
-}
-
-/** Joins adjacent entries of one kind: some APIs have an entry for each call, result or text. */
-function joinEntries(conversation: readonly Entry[]): Entry[] {
-  const joined: Entry[] = [];
-  for (const entry of conversation) {
-    const last = joined.at(-1);
-    if (last?.role === "model" && entry.role === "model") {
-      joined.splice(-1, 1, { role: "model", hasCalls: last.hasCalls || entry.hasCalls });
-    } else if (last?.role === "user" && entry.role === "user" && hasResults(last) === hasResults(entry)) {
-      const texts = [...last.texts, ...entry.texts];
-      joined.splice(-1, 1, { role: "user", texts, results: [...last.results, ...entry.results] });
-    } else joined.push(entry);
-  }
-  return joined;
 }
 
 function hasResults({ results }: Extract<Entry, { role: "user" }>): boolean {
