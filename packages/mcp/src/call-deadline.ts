@@ -2,6 +2,8 @@
 export class CallDeadline implements Disposable {
   readonly #timeMs: number;
   readonly #controller = new AbortController();
+  /** Aborts when the timeout has passed. */
+  readonly signal: AbortSignal = this.#controller.signal;
   #timer: NodeJS.Timeout | undefined;
   #pauses = 0;
 
@@ -9,11 +11,6 @@ export class CallDeadline implements Disposable {
   constructor(timeMs: number) {
     this.#timeMs = timeMs;
     this.restart();
-  }
-
-  /** Aborts when the timeout has passed. */
-  get signal(): AbortSignal {
-    return this.#controller.signal;
   }
 
   /** Starts the timeout again from the beginning. Does nothing while it is paused. */

@@ -39,11 +39,13 @@ function blockText(block: Block): string {
       return block.text;
     case "image":
     case "audio":
-      return `[${block.type} ${block.mimeType}, ${decodedSize(block.data)} bytes]`;
-    case "resource":
-      return "text" in block.resource
-        ? `[resource ${block.resource.uri}]\n${block.resource.text}`
-        : `[resource ${block.resource.uri}, ${block.resource.mimeType ?? "unknown type"}, ${decodedSize(block.resource.blob)} bytes]`;
+      return `[${block.type} ${block.mimeType}, ${Buffer.from(block.data, "base64").length} bytes]`;
+    case "resource": {
+      const { resource } = block;
+      if ("text" in resource) return `[resource ${resource.uri}]\n${resource.text}`;
+      const size = Buffer.from(resource.blob, "base64").length;
+      return `[resource ${resource.uri}, ${resource.mimeType ?? "unknown type"}, ${size} bytes]`;
+    }
     case "resource_link":
       return `[link to resource ${block.name}: ${block.uri}]`;
     case "tool_use":
@@ -53,11 +55,6 @@ function blockText(block: Block): string {
     default:
       return block satisfies never;
   }
-}
-
-/** Returns the number of bytes that base64 text encodes. */
-function decodedSize(base64: string): number {
-  return Buffer.from(base64, "base64").length;
 }
 
 /** Returns the text, cut after `maxLength` characters with a line that says how much is missing. */

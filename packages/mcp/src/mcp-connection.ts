@@ -75,6 +75,8 @@ export class McpConnection implements AsyncDisposable {
   readonly validator: jsonSchemaValidator;
   readonly #opened: OpenedConnection;
   readonly #ended = new AbortController();
+  /** Aborts when the connection is over, with the reason as a `DevtoolError`. */
+  readonly ended: AbortSignal = this.#ended.signal;
   readonly #running: CallHooks[] = [];
   readonly #current = new AsyncLocalStorage<CallHooks>();
   readonly #secrets: ServerSecrets;
@@ -85,11 +87,6 @@ export class McpConnection implements AsyncDisposable {
     this.#opened = opened;
     this.validator = opened.validator;
     this.#secrets = new ServerSecrets(opened.server);
-  }
-
-  /** Aborts when the connection is over, with the reason as a `DevtoolError`. */
-  get ended(): AbortSignal {
-    return this.#ended.signal;
   }
 
   /** Returns the call that a request of the server belongs to. Where the transport does not tell, that is the newest call. */

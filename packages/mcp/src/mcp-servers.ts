@@ -47,7 +47,18 @@ export class McpServers implements AsyncDisposable {
 
   /** Throws a `DevtoolError` for servers without a name, with the same name, or without a usable address or command. */
   constructor(options: McpServersOptions) {
-    assertUsable(options.servers);
+    const names = new Set<string>();
+    for (const { name, transport } of options.servers) {
+      if (name === "") throw invalid("mcp_servers", "", "has a server without a name");
+      if (names.has(name)) throw invalid("mcp_servers", name, "is named twice");
+      names.add(name);
+      if (transport.case === undefined)
+        throw invalid("mcp_servers", name, "has no transport", "give stdio, http or sse");
+      if (transport.case === "stdio" && transport.value.command === "")
+        throw invalid("mcp_servers", name, "has no command");
+      if (transport.case !== "stdio" && !/^https?:$/.test(URL.parse(transport.value.url)?.protocol ?? ""))
+        throw invalid("mcp_servers", name, "has no http or https URL");
+    }
     this.#options = options;
     const { connectTimeoutMs = 60_000 } = options;
     this.#supervisors = options.servers.map((server) => new McpSupervisor(server, { ...options, connectTimeoutMs }));
@@ -198,18 +209,4 @@ interface FoundTool {
   readonly supervisor: McpSupervisor;
   readonly connection: McpConnection;
   readonly definition: ToolDefinition;
-}
-
-function assertUsable(servers: readonly McpServer[]): void {
-  const names = new Set<string>();
-  for (const { name, transport } of servers) {
-    if (name === "") throw invalid("mcp_servers", "", "has a server without a name");
-    if (names.has(name)) throw invalid("mcp_servers", name, "is named twice");
-    names.add(name);
-    if (transport.case === undefined) throw invalid("mcp_servers", name, "has no transport", "give stdio, http or sse");
-    if (transport.case === "stdio" && transport.value.command === "")
-      throw invalid("mcp_servers", name, "has no command");
-    if (transport.case !== "stdio" && !/^https?:$/.test(URL.parse(transport.value.url)?.protocol ?? ""))
-      throw invalid("mcp_servers", name, "has no http or https URL");
-  }
 }

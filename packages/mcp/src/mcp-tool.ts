@@ -55,7 +55,13 @@ export function createMcpTool(options: McpToolOptions): Tool {
     },
     facts,
     prepare: async (args) => {
-      assertFits(args, options);
+      let problem: string | undefined;
+      try {
+        problem = options.validator.getValidator(inputSchema)(args).errorMessage;
+      } catch {
+        // The schema is invalid, so checking the arguments is left to the server.
+      }
+      if (problem !== undefined) throw invalid("args", "", `do not fit tool ${qualifiedName}: ${problem}`);
       return {
         args,
         facts,
@@ -68,17 +74,6 @@ export function createMcpTool(options: McpToolOptions): Tool {
       };
     },
   };
-}
-
-/** Throws for arguments that do not fit the tool's schema. If the schema is invalid, checking them is left to the server. */
-function assertFits(args: JsonObject, { definition, validator, qualifiedName }: McpToolOptions): void {
-  let problem: string | undefined;
-  try {
-    problem = validator.getValidator(definition.inputSchema)(args).errorMessage;
-  } catch {
-    return;
-  }
-  if (problem !== undefined) throw invalid("args", "", `do not fit tool ${qualifiedName}: ${problem}`);
 }
 
 /** Runs a call: yields its progress, the questions of the server, and its result. */

@@ -63,30 +63,27 @@ function findSecrets({ transport }: Pick<McpServer, "transport">): NamedValue[] 
       const inHeaders = Object.entries(headers).flatMap(([name, value]) =>
         [value, ...value.split(/\s+/)].map((word): NamedValue => [name, word]),
       );
-      return [...inHeaders, ...secretsInUrl(url)];
+      const address = URL.parse(url);
+      if (!address) return inHeaders;
+      // User, password and parameters of the address are secrets, each as it is and in its other encoding.
+      const { username, password, searchParams } = address;
+      return [
+        ...inHeaders,
+        ...[username, password].flatMap((value): NamedValue[] => [
+          ["user", value],
+          ["user", decoded(value)],
+        ]),
+        ...[...searchParams].flatMap(([name, value]): NamedValue[] => [
+          [name, value],
+          [name, encodeURIComponent(value)],
+        ]),
+      ];
     }
     case undefined:
       return [];
     default:
       return transport satisfies never;
   }
-}
-
-/** Returns user, password and parameters of an address, each as it is and in its other encoding. */
-function secretsInUrl(url: string): NamedValue[] {
-  const address = URL.parse(url);
-  if (!address) return [];
-  const { username, password, searchParams } = address;
-  return [
-    ...[username, password].flatMap((value): NamedValue[] => [
-      ["user", value],
-      ["user", decoded(value)],
-    ]),
-    ...[...searchParams].flatMap(([name, value]): NamedValue[] => [
-      [name, value],
-      [name, encodeURIComponent(value)],
-    ]),
-  ];
 }
 
 /** Returns the values of an address together with the characters around them, so that short values are hidden in addresses only. */
