@@ -99,8 +99,15 @@ function denialIn(line: string, failed: FailedCommand, sandbox: Sandbox): Extens
   // Where a command may write, it was the mode of a file that denied access, and not the sandbox.
   const isWritable = isWithin(path, [access.workspace, ...access.writable]);
   if (REFUSED.test(line)) return isWritable ? undefined : writeExtension(path, failed, sandbox);
-  if (MISSING.test(line)) return hiddenExtension(path, failed, sandbox);
-  return undefined;
+  if (!MISSING.test(line)) return undefined;
+  // The sandbox may hide what the command did not find: the path, or its directory, exists outside.
+  const { workspace, readable, writable } = access;
+  if (isWithin(path, [workspace, "/usr", "/etc", ...SYSTEM, ...readable, ...writable])) return undefined;
+  const place = realPath(path) ?? realPath(dirname(path));
+  // In a repository around the workspace, what no grant makes writable may still be read.
+  const guardedForReading = { ...guarded, gitDirectories: [] };
+  if (place === undefined || SCRATCH.includes(place) || !sandbox.canGrant(place, guardedForReading)) return undefined;
+  return { case: "read", path: place };
 }
 
 function writeExtension(path: string | undefined, failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
@@ -132,17 +139,6 @@ const NEED_PRIVILEGE: ReadonlySet<string> = new Set(
     "modprobe sysctl setcap useradd usermod groupadd passwd"
   ).split(" "),
 );
-
-/** Returns read access to a path that the sandbox hid: the command did not find it, although it or its directory exists. */
-function hiddenExtension(path: string, failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
-  const { workspace, readable, writable } = failed.access;
-  if (isWithin(path, [workspace, "/usr", "/etc", ...SYSTEM, ...readable, ...writable])) return undefined;
-  const place = realPath(path) ?? realPath(dirname(path));
-  // In a repository around the workspace, what no grant makes writable may still be read.
-  const guarded = { ...failed.guarded, gitDirectories: [] };
-  if (place === undefined || SCRATCH.includes(place) || !sandbox.canGrant(place, guarded)) return undefined;
-  return { case: "read", path: place };
-}
 
 /**
  * Returns what to make writable for a path: the whole repository, an existing file, or the nearest existing directory.

@@ -77,17 +77,16 @@ export function findDifference(
   all: ReadonlyMap<string, IntendedMount>,
   guarded: ReadonlyMap<string, IntendedMount>,
 ): string | undefined {
+  // A mount with none of these devices is a file system of the sandbox's own.
   const devices = new Set(outside.map(({ device }) => device));
-  const isOwn = (mount: Mount): boolean => !devices.has(mount.device);
-  const shows = (mount: Mount, source: string | undefined): boolean =>
-    source === undefined ? isOwn(mount) : isSource(mount, source, outside);
-
   for (const { path, source, isReadOnly } of guarded.values()) {
     const mount = mountAt(path, inside);
-    if (mount?.path !== path || !shows(mount, source) || (isReadOnly && !mount.isReadOnly)) return path;
+    if (mount?.path !== path || (isReadOnly && !mount.isReadOnly)) return path;
+    const isShown = source === undefined ? !devices.has(mount.device) : isSource(mount, source, outside);
+    if (!isShown) return path;
   }
   const unexplained = inside.find((mount) => {
-    if (isOwn(mount)) return false;
+    if (!devices.has(mount.device)) return false;
     const intended = all.get(mount.path);
     if (intended) return !isSource(mount, intended.source ?? "", outside);
     if (!isSource(mount, mount.path, outside)) return true;

@@ -74,62 +74,42 @@ export function seccompFilter(machine: string): Uint8Array | undefined {
   const calls = CALLS.get(machine);
   if (!calls) return undefined;
   return assemble([
-    ...guard(calls),
-    ...calls.refused.flatMap((call) => refusal(call, EPERM)),
-    ...refusal(CLONE3, ENOSYS),
-    ...calls.namespaces.flatMap(namespaceRule),
-    ...leaseRule(calls.fcntl),
-    ...socketRule(calls.socket),
-  ]);
-}
-
-function guard({ architecture }: Calls): Instruction[] {
-  return [
+    // A call of another architecture would have other numbers.
     [LOAD, 0, 0, ARCHITECTURE_AT],
-    [JUMP_IF_EQUAL, 1, 0, architecture],
+    [JUMP_IF_EQUAL, 1, 0, calls.architecture],
     [RETURN, 0, 0, KILL_PROCESS],
     [LOAD, 0, 0, NUMBER_AT],
     [JUMP_IF_AT_LEAST, 0, 1, X32],
     [RETURN, 0, 0, ERROR | EPERM],
-  ];
+    ...calls.refused.flatMap((call) => refusal(call, EPERM)),
+    ...refusal(CLONE3, ENOSYS),
+    // No new user namespace.
+    ...calls.namespaces.flatMap((call): Instruction[] => [
+      [JUMP_IF_EQUAL, 0, 4, call],
+      [LOAD, 0, 0, FIRST_ARGUMENT_AT],
+      [JUMP_IF_ANY_BIT, 0, 1, CLONE_NEWUSER],
+      [RETURN, 0, 0, ERROR | EPERM],
+      [RETURN, 0, 0, ALLOW],
+    ]),
+    // No lease of a file.
+    [JUMP_IF_EQUAL, 0, LEASES.length + 3, calls.fcntl],
+    [LOAD, 0, 0, SECOND_ARGUMENT_AT],
+    ...LEASES.map((command, index): Instruction => [JUMP_IF_EQUAL, LEASES.length - index, 0, command]),
+    [RETURN, 0, 0, ALLOW],
+    [RETURN, 0, 0, ERROR | EPERM],
+    // No socket of a family other than these.
+    [JUMP_IF_EQUAL, 0, FAMILIES.length + 2, calls.socket],
+    [LOAD, 0, 0, FIRST_ARGUMENT_AT],
+    ...FAMILIES.map((family, index): Instruction => [JUMP_IF_EQUAL, FAMILIES.length - index, 0, family]),
+    [RETURN, 0, 0, ERROR | EAFNOSUPPORT],
+    [RETURN, 0, 0, ALLOW],
+  ]);
 }
 
 function refusal(call: number, error: number): Instruction[] {
   return [
     [JUMP_IF_EQUAL, 0, 1, call],
     [RETURN, 0, 0, ERROR | error],
-  ];
-}
-
-function namespaceRule(call: number): Instruction[] {
-  return [
-    [JUMP_IF_EQUAL, 0, 4, call],
-    [LOAD, 0, 0, FIRST_ARGUMENT_AT],
-    [JUMP_IF_ANY_BIT, 0, 1, CLONE_NEWUSER],
-    [RETURN, 0, 0, ERROR | EPERM],
-    [RETURN, 0, 0, ALLOW],
-  ];
-}
-
-function leaseRule(call: number): Instruction[] {
-  const tests = LEASES.map((command, index): Instruction => [JUMP_IF_EQUAL, LEASES.length - index, 0, command]);
-  return [
-    [JUMP_IF_EQUAL, 0, LEASES.length + 3, call],
-    [LOAD, 0, 0, SECOND_ARGUMENT_AT],
-    ...tests,
-    [RETURN, 0, 0, ALLOW],
-    [RETURN, 0, 0, ERROR | EPERM],
-  ];
-}
-
-function socketRule(socket: number): Instruction[] {
-  const allowed = FAMILIES.map((family, index): Instruction => [JUMP_IF_EQUAL, FAMILIES.length - index, 0, family]);
-  return [
-    [JUMP_IF_EQUAL, 0, FAMILIES.length + 2, socket],
-    [LOAD, 0, 0, FIRST_ARGUMENT_AT],
-    ...allowed,
-    [RETURN, 0, 0, ERROR | EAFNOSUPPORT],
-    [RETURN, 0, 0, ALLOW],
   ];
 }
 
