@@ -19,7 +19,18 @@ export async function migrate(client: ClientBase, schema: string, target: number
   await client.query("BEGIN");
   try {
     await client.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
-    const version = await versionOf(client, schema);
+    const { rows } = await client.query<{ found: boolean; marked: boolean }>(
+      "SELECT to_regnamespace(quote_ident($1)) IS NOT NULL AS found, to_regclass('layout') IS NOT NULL AS marked",
+      [schema],
+    );
+    // The schema and the table of its version are created only when they are missing.
+    if (!rows[0]?.found) await client.query(`CREATE SCHEMA ${client.escapeIdentifier(schema)}`);
+    if (!rows[0]?.marked) {
+      await client.query("CREATE TABLE layout (version integer NOT NULL)");
+      await client.query("INSERT INTO layout (version) VALUES (0)");
+    }
+    const layout = await client.query<{ version: number }>("SELECT version FROM layout");
+    const version = layout.rows[0]?.version ?? 0;
     if (version > VERSION)
       throw new DevtoolError(
         `the schema ${quoted(schema)} was written by a newer release (version ${version}): this one reads up to ${VERSION}`,
@@ -37,19 +48,4 @@ export async function migrate(client: ClientBase, schema: string, target: number
     await client.query("ROLLBACK");
     throw reason;
   }
-}
-
-/** Reads the version of a schema. Creates the schema and its table of the version only when they are missing. */
-async function versionOf(client: ClientBase, schema: string): Promise<number> {
-  const { rows } = await client.query<{ found: boolean; marked: boolean }>(
-    "SELECT to_regnamespace(quote_ident($1)) IS NOT NULL AS found, to_regclass('layout') IS NOT NULL AS marked",
-    [schema],
-  );
-  if (!rows[0]?.found) await client.query(`CREATE SCHEMA ${client.escapeIdentifier(schema)}`);
-  if (!rows[0]?.marked) {
-    await client.query("CREATE TABLE layout (version integer NOT NULL)");
-    await client.query("INSERT INTO layout (version) VALUES (0)");
-  }
-  const layout = await client.query<{ version: number }>("SELECT version FROM layout");
-  return layout.rows[0]?.version ?? 0;
 }

@@ -175,6 +175,7 @@ class Term implements LeaseTerm {
   readonly #pool: Pool;
   readonly #leaseMs: number;
   readonly #lost = new AbortController();
+  readonly lost: AbortSignal = this.#lost.signal;
   /** Ends the term when a renewal is late. It fires before anything else when a suspended process continues. */
   #deadline: NodeJS.Timeout | undefined;
   #renewal: NodeJS.Timeout | undefined;
@@ -197,10 +198,6 @@ class Term implements LeaseTerm {
     );
     term.#prolong(sentAt);
     return term;
-  }
-
-  get lost(): AbortSignal {
-    return this.#lost.signal;
   }
 
   end(): void {
