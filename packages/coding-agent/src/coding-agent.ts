@@ -47,7 +47,15 @@ const EXTENSIONS: readonly CardExtension[] = [
  */
 export function codingAgent(options: CodingAgentOptions = {}): Agent {
   for (const target of options.fetchTargets ?? []) assertTarget("fetch_targets", target);
-  assertTools(options);
+  const { tools = [], builtinTools = [] } = options;
+  const toolNames = tools.map(({ declaration }) => declaration.name);
+  const misnamed = toolNames.find((name) => !/^\w{1,64}$/.test(name));
+  if (misnamed !== undefined) throw invalid("tools", misnamed, "is not a name", "use up to 64 letters, digits and _");
+  const duplicate = toolNames.find((name, index) => toolNames.indexOf(name) !== index);
+  if (duplicate !== undefined) throw invalid("tools", duplicate, "is used twice", "leave one out");
+  const unknown = builtinTools.find((name) => !BUILTIN_TOOL_NAMES.includes(name));
+  if (unknown !== undefined)
+    throw invalid("builtin_tools", unknown, "does not exist", `choose ${BUILTIN_TOOL_NAMES.join(", ")}`);
   const limits = { ...DEFAULT_LOOP_LIMITS, ...options.loopLimits };
   const model = withLoopGuard(options.model ?? createScriptedModel(), limits);
   return {
@@ -68,18 +76,6 @@ export function codingAgent(options: CodingAgentOptions = {}): Agent {
       }
     },
   };
-}
-
-/** Throws for tools with invalid or duplicate names, and for unknown names of built-in tools. */
-function assertTools({ tools = [], builtinTools = [] }: CodingAgentOptions): void {
-  const names = tools.map(({ declaration }) => declaration.name);
-  const misnamed = names.find((name) => !/^\w{1,64}$/.test(name));
-  if (misnamed !== undefined) throw invalid("tools", misnamed, "is not a name", "use up to 64 letters, digits and _");
-  const duplicate = names.find((name, index) => names.indexOf(name) !== index);
-  if (duplicate !== undefined) throw invalid("tools", duplicate, "is used twice", "leave one out");
-  const unknown = builtinTools.find((name) => !BUILTIN_TOOL_NAMES.includes(name));
-  if (unknown === undefined) return;
-  throw invalid("builtin_tools", unknown, "does not exist", `choose ${BUILTIN_TOOL_NAMES.join(", ")}`);
 }
 
 /** Opens the agent for a server. Throws for an invalid policy file, and for a required sandbox that does not work. */

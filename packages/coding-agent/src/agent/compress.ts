@@ -77,7 +77,15 @@ export async function compress(source: StepSource, request: ModelRequest, signal
     if (event.case === "usage") usage = event.value;
   }
   const notes = answer.trim();
-  const text = notes + quotedRequest(request.history, keptMessages);
+  // The user's last request is repeated after the notes, unless it is among the kept messages.
+  const requestIndex = request.history.findLastIndex(
+    (message) => message.role === Role.USER && message.parts.length > confirmationsOf(message).length,
+  );
+  const lastRequest = request.history.slice(0, request.history.length - keptMessages)[requestIndex];
+  const quoted = lastRequest
+    ? `\n\nThe user's last request, word for word:\n\n${messageText(lastRequest).slice(0, MAX_REQUEST_LENGTH)}`
+    : "";
+  const text = notes + quoted;
   const isShorter = notes !== "" && text.length / 4 < estimateTokens(older);
   return { summary: isShorter ? create(SummarySchema, { text, keptMessages }) : undefined, usage };
 }
@@ -97,14 +105,4 @@ function countKeptMessages(history: readonly Message[]): number {
   });
   const fitting = firstBeyondBudget < 0 ? newestFirst.length : firstBeyondBudget;
   return newestFirst[0]?.role === Role.USER ? Math.max(1, fitting) : fitting;
-}
-
-/** Returns the user's last request as text to add to a summary. Empty when the request is among the kept messages. */
-function quotedRequest(history: readonly Message[], keptMessages: number): string {
-  const index = history.findLastIndex(
-    (message) => message.role === Role.USER && message.parts.length > confirmationsOf(message).length,
-  );
-  const prompt = history[index];
-  if (!prompt || index >= history.length - keptMessages) return "";
-  return `\n\nThe user's last request, word for word:\n\n${messageText(prompt).slice(0, MAX_REQUEST_LENGTH)}`;
 }

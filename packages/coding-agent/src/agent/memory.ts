@@ -51,9 +51,9 @@ const MAX_MEMORY_BYTES = 256 * 1024;
  * the operator trusts that directory (S4).
  */
 export async function loadMemory(options: MemoryOptions, workspacePath: string): Promise<Memory> {
-  const { files, notices } = readOperatorFiles(options);
-  const found = [...files];
-  const messages = [...notices];
+  const ofOperator = readOperatorFiles(options);
+  const found = [...ofOperator.files];
+  const notices = [...ofOperator.notices];
   for (const directory of directoriesDownTo(workspacePath, options.workspaceRoots)) {
     const trust = await options.trust.trustOf(directory);
     if (trust.case === "trusted") {
@@ -62,10 +62,25 @@ export async function loadMemory(options: MemoryOptions, workspacePath: string):
         if (content) found.push(memoryFile(join(directory, name), content, "workspace"));
       }
     } else if (trust.case === "changed" || (directory === workspacePath && hasConfig(directory, isPlaceholder))) {
-      messages.push(trustProblem(directory, trust));
+      notices.push(trustProblem(directory, trust));
     }
   }
-  return limitSize(found, messages);
+  // Files beyond `MAX_MEMORY_BYTES` are left out. The notices say which ones were left out or cut.
+  const files: MemoryFile[] = [];
+  let total = 0;
+  for (const file of found) {
+    const name = JSON.stringify(file.path);
+    const size = Math.min(file.bytes, MAX_MEMORY_FILE_BYTES);
+    if (total + size > MAX_MEMORY_BYTES) {
+      notices.push(`memory file ${name} is left out: all together have more than ${MAX_MEMORY_BYTES} bytes`);
+      continue;
+    }
+    total += size;
+    files.push(file);
+    if (file.bytes > size)
+      notices.push(`memory file ${name} has ${file.bytes} bytes: limit is ${size}, the rest is cut`);
+  }
+  return { files, notices };
 }
 
 function readOperatorFiles({ configDirectory: directory, onNotice }: MemoryOptions): Memory {
@@ -92,27 +107,6 @@ function memoryFile(path: string, content: Buffer, scope: MemoryFile["scope"]): 
   const newline = content.lastIndexOf("\n", MAX_MEMORY_FILE_BYTES - 1);
   const end = newline < 0 ? MAX_MEMORY_FILE_BYTES : newline + 1;
   return { path, scope, bytes, text: content.subarray(0, end).toString("utf8") };
-}
-
-/** Leaves out files beyond `MAX_MEMORY_BYTES`, and reports those that were left out or cut. */
-function limitSize(files: readonly MemoryFile[], notices: readonly string[]): Memory {
-  const kept: MemoryFile[] = [];
-  const messages = [...notices];
-  let total = 0;
-  for (const file of files) {
-    const name = JSON.stringify(file.path);
-    const size = Math.min(file.bytes, MAX_MEMORY_FILE_BYTES);
-    if (total + size > MAX_MEMORY_BYTES) {
-      messages.push(`memory file ${name} is left out: all together have more than ${MAX_MEMORY_BYTES} bytes`);
-      continue;
-    }
-    total += size;
-    kept.push(file);
-    if (file.bytes > size) {
-      messages.push(`memory file ${name} has ${file.bytes} bytes: limit is ${size}, the rest is cut`);
-    }
-  }
-  return { files: kept, notices: messages };
 }
 
 /** Lists the directories from the outermost root that contains a workspace down to the workspace itself. */

@@ -65,7 +65,20 @@ export class AgentHost implements AsyncDisposable {
   /** Reads the rules and creates a host. Throws a `PolicyError` for an invalid policy file. */
   static async open(dependencies: AgentHostDependencies): Promise<AgentHost> {
     const { approvals, dataDirectory, onNotice } = dependencies.services;
-    const rules = await readRules(dependencies);
+    const userRules =
+      dataDirectory === undefined
+        ? []
+        : await readPolicyFile({ path: join(dataDirectory, "policy.toml"), tier: "user", label: "policy.toml" });
+    const operatorRules = (dependencies.options.policyFiles ?? []).map(async (path, index) => {
+      const rules = await readPolicyFile({ path, tier: "operator" });
+      return rules.map((compiled) => {
+        return { compiled, publicLabel: `operator-${index + 1}${compiled.label.slice(path.length)}` };
+      });
+    });
+    const rules: LabeledRule[] = [
+      ...userRules.map((compiled) => ({ compiled, publicLabel: compiled.label })),
+      ...(await Promise.all(operatorRules)).flat(),
+    ];
     // Servers share approvals, or keep their own in the data directory. Without either, none are kept.
     let saved: SavedApprovals | undefined;
     if (approvals) saved = new SavedApprovals(approvals, onNotice);
@@ -175,24 +188,4 @@ interface LabeledRule {
   readonly compiled: CompiledRule;
   /** The label with the number of the operator's file in place of its path, for instance `operator-1:3`. */
   readonly publicLabel: string;
-}
-
-/** Reads the user's rules from the data directory, then those of the operator's policy files. */
-async function readRules({ options, services }: AgentHostDependencies): Promise<LabeledRule[]> {
-  const { policyFiles = [] } = options;
-  const { dataDirectory } = services;
-  const userRules =
-    dataDirectory === undefined
-      ? []
-      : await readPolicyFile({ path: join(dataDirectory, "policy.toml"), tier: "user", label: "policy.toml" });
-  const operatorRules = policyFiles.map(async (path, index) => {
-    const rules = await readPolicyFile({ path, tier: "operator" });
-    return rules.map((compiled) => {
-      return { compiled, publicLabel: `operator-${index + 1}${compiled.label.slice(path.length)}` };
-    });
-  });
-  return [
-    ...userRules.map((compiled) => ({ compiled, publicLabel: compiled.label })),
-    ...(await Promise.all(operatorRules)).flat(),
-  ];
 }

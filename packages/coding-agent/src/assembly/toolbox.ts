@@ -35,13 +35,24 @@ export class Toolbox implements AsyncDisposable {
   /**
    * Opens the tools for one turn: the agent's own tools, those of MCP servers, and `commandTools`.
    *
-   * Leaves out tools that the session does not allow.
+   * Leaves out tools that the session does not allow. Throws `Code.FailedPrecondition` if a client brought MCP servers and the
+   * agent does not support them.
    */
   async open(task: Task, commandTools: readonly Tool[], signal: AbortSignal): Promise<ToolSet> {
     const workspace = new Workspace(task.settings?.workspacePath ?? "");
     try {
       const own = this.#ownTools(workspace, task);
-      const all = [...own, ...(await this.#mcpTools(task, signal)), ...commandTools];
+      const { mcp } = this.#host;
+      const session = mcpSessionOf(task);
+      const [server] = session.clientServers;
+      if (!mcp && server) {
+        throw new DevtoolError(
+          "MCP servers need @devtool/mcp, which this agent was made without",
+          Code.FailedPrecondition,
+          { remedy: `leave out mcp_servers ${quoted(server.name)}, or have the operator give codingAgent({ mcp })` },
+        );
+      }
+      const all = [...own, ...((await mcp?.tools(session, signal)) ?? []), ...commandTools];
       const allowed = new Set(task.sessionSettings?.allowedTools);
       const tools = all.filter(({ declaration }) => allowed.size === 0 || allowed.has(declaration.name));
       return {
@@ -87,20 +98,6 @@ export class Toolbox implements AsyncDisposable {
     if (!checkpoints) return [...builtin, ...tools];
     const place = { principal, workspacePath: settings?.workspacePath ?? "" };
     return [...builtin, ...tools].map((tool) => withCheckpoints(tool, checkpoints, place));
-  }
-
-  /** Throws `Code.FailedPrecondition` if a client brought MCP servers and the agent does not support them. */
-  async #mcpTools(task: Task, signal: AbortSignal): Promise<readonly Tool[]> {
-    const { mcp } = this.#host;
-    const session = mcpSessionOf(task);
-    if (mcp) return mcp.tools(session, signal);
-    const [server] = session.clientServers;
-    if (!server) return [];
-    throw new DevtoolError(
-      "MCP servers need @devtool/mcp, which this agent was made without",
-      Code.FailedPrecondition,
-      { remedy: `leave out mcp_servers ${quoted(server.name)}, or have the operator give codingAgent({ mcp })` },
-    );
   }
 }
 

@@ -24,9 +24,17 @@ export function readArguments(
   declared: readonly SlashCommandArgument[],
   args: string,
 ): Readonly<Record<string, string>> {
+  const unclosed = /(?<=^|\s)(?:[^\s="']+=)?(["'])(?:(?!\1).)*$/s.exec(args.replaceAll(QUOTED_WORD, " "));
+  if (unclosed) {
+    throw new DevtoolError(`quote ${unclosed[1]} is not closed`, Code.InvalidArgument, {
+      remedy: "close it, or leave it out",
+    });
+  }
   const values = new Map<string, string>();
   const otherWords: string[] = [];
-  for (const word of splitWords(args)) {
+  // Words end at spaces that are not in quotes. The quotes around a word, or around the value of `name=`, are removed.
+  for (const written of args.match(/(?:[^\s="']+=)?(?:"[^"]*"|'[^']*')(?=\s|$)|\S+/g) ?? []) {
+    const word = written.replace(/^([^\s="']+=)?(["'])(.*)\2$/s, "$1$3");
     const [, name, value] = /^([^=\s]+)=(.*)$/s.exec(word) ?? [];
     if (name !== undefined && value !== undefined && declared.some((argument) => argument.name === name)) {
       values.set(name, value);
@@ -45,15 +53,3 @@ export function readArguments(
 
 /** Matches a quoted word, or a `name=` with a quoted value. */
 const QUOTED_WORD = /(?<=^|\s)(?:[^\s="']+=)?(?:"[^"]*"|'[^']*')(?=\s|$)/g;
-
-/** Splits text at spaces that are not in quotes, and removes the quotes around words and around values of `name=`. */
-function splitWords(args: string): string[] {
-  const unclosed = /(?<=^|\s)(?:[^\s="']+=)?(["'])(?:(?!\1).)*$/s.exec(args.replaceAll(QUOTED_WORD, " "));
-  if (unclosed) {
-    throw new DevtoolError(`quote ${unclosed[1]} is not closed`, Code.InvalidArgument, {
-      remedy: "close it, or leave it out",
-    });
-  }
-  const words = args.match(/(?:[^\s="']+=)?(?:"[^"]*"|'[^']*')(?=\s|$)|\S+/g) ?? [];
-  return words.map((word) => word.replace(/^([^\s="']+=)?(["'])(.*)\2$/s, "$1$3"));
-}

@@ -34,6 +34,7 @@ const scratch = Buffer.allocUnsafeSlow(256 * 1024);
  */
 export class Descriptor implements Disposable {
   readonly #fd: number;
+  readonly #path: string;
   readonly #ownership: "owned" | "lent";
 
   /** Opens a directory by its path. */
@@ -43,6 +44,7 @@ export class Descriptor implements Disposable {
 
   private constructor(fd: number, ownership: "owned" | "lent" = "owned") {
     this.#fd = fd;
+    this.#path = `/proc/self/fd/${fd}`;
     this.#ownership = ownership;
   }
 
@@ -133,10 +135,6 @@ export class Descriptor implements Disposable {
 
   [Symbol.dispose](): void {
     if (this.#ownership === "owned") closeSync(this.#fd);
-  }
-
-  get #path(): string {
-    return `/proc/self/fd/${this.#fd}`;
   }
 
   #at(name: string): string {

@@ -29,11 +29,13 @@ export interface TrustStoreOptions {
  */
 export class TrustStore implements TrustKeeper {
   readonly #options: TrustStoreOptions;
+  readonly #path: string;
   /** The last change in progress. Changes by this process run one after the other. */
   #changing: Promise<unknown> = Promise.resolve();
 
   constructor(options: TrustStoreOptions) {
     this.#options = options;
+    this.#path = join(options.dataDirectory, "trust.json");
   }
 
   async trustOf(directory: string): Promise<Trust> {
@@ -103,10 +105,6 @@ export class TrustStore implements TrustKeeper {
       }),
     );
     return followed;
-  }
-
-  get #path(): string {
-    return join(this.#options.dataDirectory, "trust.json");
   }
 
   #readConfig(path: string): ReadonlyMap<string, Buffer> {

@@ -57,6 +57,9 @@ export interface TrustKeeper extends WorkspaceTrust {
   follow(change: ApprovedChange): Promise<boolean>;
 }
 
+/** The maximum number of changed files that a message names. It counts the others. */
+const MAX_NAMED = 10;
+
 /** Explains to a user why the configuration of a directory is not used. Empty when it is used. */
 export function trustProblem(directory: string, trust: Trust): string {
   const isPlainWord = /^[\w@%+=:,./-]+$/.test(directory);
@@ -69,22 +72,17 @@ export function trustProblem(directory: string, trust: Trust): string {
       return trust.reason === ""
         ? `configuration in ${JSON.stringify(directory)} is not read: nobody trusted it: ${remedy}`
         : `configuration in ${JSON.stringify(directory)} is not read: ${trust.reason}`;
-    case "changed":
-      return `configuration in ${JSON.stringify(directory)} is not read: it differs from what was trusted (${listChanges(trust.changes)}): ${remedy}`;
+    case "changed": {
+      const named = trust.changes.slice(0, MAX_NAMED).map(({ path, how }) => {
+        // A repository chooses its file names, so one that could be taken for part of the message is quoted.
+        const name = /^[\w@+./-]+$/.test(path) ? path : JSON.stringify(path);
+        return `${name} ${how}`;
+      });
+      const rest = trust.changes.length - named.length;
+      const changes = [...named, ...(rest > 0 ? [`${rest} more`] : [])].join(", ");
+      return `configuration in ${JSON.stringify(directory)} is not read: it differs from what was trusted (${changes}): ${remedy}`;
+    }
     default:
       return trust satisfies never;
   }
-}
-
-/** The maximum number of changed files that a message names. It counts the others. */
-const MAX_NAMED = 10;
-
-function listChanges(changes: readonly ConfigChange[]): string {
-  const named = changes.slice(0, MAX_NAMED).map(({ path, how }) => {
-    // A repository chooses its file names, so one that could be taken for part of the message is quoted.
-    const name = /^[\w@+./-]+$/.test(path) ? path : JSON.stringify(path);
-    return `${name} ${how}`;
-  });
-  const rest = changes.length - named.length;
-  return [...named, ...(rest > 0 ? [`${rest} more`] : [])].join(", ");
 }

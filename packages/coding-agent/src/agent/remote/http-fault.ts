@@ -30,7 +30,12 @@ export async function httpFault({ status, headers, body }: Response, readError: 
     // The body broke off: the status says enough.
     text = "";
   }
-  return statusFault(status, readError(text), readRetryAfterMs(headers));
+  // `Retry-After` is a number of seconds, or a date, which is compared with the response's own date.
+  const value = headers.get("retry-after")?.trim() ?? "";
+  const untilDateMs = Date.parse(value) - Date.parse(headers.get("date") ?? "");
+  const waitMs = Number.isFinite(untilDateMs) ? Math.max(0, untilDateMs) : 0;
+  const isSeconds = /^\d+(\.\d+)?$/.test(value);
+  return statusFault(status, readError(text), isSeconds ? Number(value) * 1000 : waitMs);
 }
 
 /** The meaning of a status. */
@@ -79,11 +84,3 @@ const MAX_MESSAGE_CHARS = 300;
 
 /** How APIs say that a request has too many tokens. */
 const TOO_LONG = /token count|context.(length|window)|too long/i;
-
-/** Reads `Retry-After`: a number of seconds, or a date, which is compared with the response's own date. */
-function readRetryAfterMs(headers: Headers): number {
-  const value = headers.get("retry-after")?.trim() ?? "";
-  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000;
-  const ms = Date.parse(value) - Date.parse(headers.get("date") ?? "");
-  return Number.isFinite(ms) ? Math.max(0, ms) : 0;
-}

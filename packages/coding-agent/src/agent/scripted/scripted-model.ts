@@ -39,27 +39,25 @@ export function createScriptedModel(): Model {
       if (!turns) return yield { case: "text", value: PROSE_ANSWER };
       const steps = history.slice(promptIndex).filter((message) => toolCallsOf(message).length > 0);
       const turn = turns[steps.length];
-      if (turn) return yield* playTurn(turn, signal);
-      // After the last turn: each call of the last step with the first line of its result.
-      const calls = steps.slice(-1).flatMap(toolCallsOf);
-      const lines = calls.map((call) => `${call.toolName}: ${firstLineOfResult(call)}`);
-      yield { case: "text", value: ["Done.", ...lines].join("\n") };
+      if (!turn) {
+        // After the last turn: each call of the last step with the first line of its result.
+        const calls = steps.slice(-1).flatMap(toolCallsOf);
+        const lines = calls.map((call) => `${call.toolName}: ${firstLineOfResult(call)}`);
+        return yield { case: "text", value: ["Done.", ...lines].join("\n") };
+      }
+      let last: ModelEvent | undefined;
+      for (const step of turn) {
+        signal.throwIfAborted();
+        if (step.case === "wait") await delay(step.ms, undefined, { signal });
+        if (step.case === "break" && step.how === "hang") await abortable(new Promise<never>(() => {}), signal);
+        if (step.case === "duplicate" && last) yield last;
+        for (const event of eventsOf(step)) {
+          last = event;
+          yield event;
+        }
+      }
     },
   };
-}
-
-async function* playTurn(turn: readonly Step[], signal: AbortSignal): AsyncIterable<ModelEvent> {
-  let last: ModelEvent | undefined;
-  for (const step of turn) {
-    signal.throwIfAborted();
-    if (step.case === "wait") await delay(step.ms, undefined, { signal });
-    if (step.case === "break" && step.how === "hang") await abortable(new Promise<never>(() => {}), signal);
-    if (step.case === "duplicate" && last) yield last;
-    for (const event of eventsOf(step)) {
-      last = event;
-      yield event;
-    }
-  }
 }
 
 /** Returns the events of a step. Throws for a step that fails the turn. */

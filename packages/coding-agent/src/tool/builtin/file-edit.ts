@@ -74,39 +74,35 @@ function createInvocation(edit: FileEdit, description: string): ToolInvocation {
   };
 }
 
-function fileDiff(edit: FileEdit): FileDiff {
-  const { workspace, path, oldContent, newContent } = edit;
-  return create(
-    FileDiffSchema,
-    defined({
-      fileName: basename(path),
-      filePath: join(workspace.root, path),
-      newContent,
-      formattedDiff: unifiedDiff(edit),
-      oldContent,
-    }),
-  );
-}
-
 /**
  * The maximum number of changed lines for which a minimal diff is computed. The time for it grows with their square. The limit
  * is not a timeout, because an approval covers the diff, so the same edit must always have the same diff.
  */
 const MAX_CHANGED_LINES = 1000;
 
-/** Returns the unified diff of an edit. Above the limit, it removes all old lines and adds all new ones. */
-function unifiedDiff(edit: FileEdit): string {
-  const { path, oldContent = "", newContent } = edit;
-  const from = edit.oldContent === undefined ? "/dev/null" : `a/${path}`;
-  const patch = createTwoFilesPatch(from, `b/${path}`, oldContent, newContent, undefined, undefined, {
+function fileDiff({ workspace, path, oldContent, newContent }: FileEdit): FileDiff {
+  const from = oldContent === undefined ? "/dev/null" : `a/${path}`;
+  let formattedDiff = createTwoFilesPatch(from, `b/${path}`, oldContent ?? "", newContent, undefined, undefined, {
     headerOptions: FILE_HEADERS_ONLY,
     maxEditLength: MAX_CHANGED_LINES,
   });
-  if (patch !== undefined) return patch;
-  const before = splitLines(oldContent);
-  const after = splitLines(newContent);
-  const header = `--- ${from}\n+++ b/${path}\n@@ -1,${before.length} +1,${after.length} @@\n`;
-  return header + before.map((line) => `-${line}\n`).join("") + after.map((line) => `+${line}\n`).join("");
+  if (formattedDiff === undefined) {
+    // Above the limit, all old lines are removed and all new ones added.
+    const before = splitLines(oldContent ?? "");
+    const after = splitLines(newContent);
+    const header = `--- ${from}\n+++ b/${path}\n@@ -1,${before.length} +1,${after.length} @@\n`;
+    formattedDiff = header + before.map((line) => `-${line}\n`).join("") + after.map((line) => `+${line}\n`).join("");
+  }
+  return create(
+    FileDiffSchema,
+    defined({
+      fileName: basename(path),
+      filePath: join(workspace.root, path),
+      newContent,
+      formattedDiff,
+      oldContent,
+    }),
+  );
 }
 
 function splitLines(text: string): string[] {

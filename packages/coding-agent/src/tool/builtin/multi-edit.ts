@@ -30,25 +30,25 @@ export function multiEditTool(workspace: Workspace): Tool {
       const path = workspace.locate(file_path);
       if (edits.length === 0) throw invalid("edits", "", "is empty", "name at least one edit");
       const oldContent = readExisting(workspace, path);
+      let newContent = oldContent;
+      for (const [index, { old_string: oldText, new_string: newText, replace_all: replacesAll }] of edits.entries()) {
+        const field = `edits[${index}].old_string`;
+        if (oldText === "") throw invalid(field, "", "is empty", "use write_file to write a whole file");
+        const { content, count } = replaceAll(newContent, oldText, newText);
+        if (count === 0 || (count > 1 && !replacesAll)) {
+          const remedy = count === 0 ? "read the file again" : "be more exact or set replace_all";
+          throw invalid(field, "", `occurs ${count} times in ${JSON.stringify(path)}, so no edit was made`, remedy);
+        }
+        newContent = content;
+      }
       return fileEditInvocation({
         workspace,
         path,
         oldContent,
-        newContent: edits.reduce((content, edit, index) => applyEdit(content, edit, index, path), oldContent),
+        newContent,
         args,
-        argsFor: (newContent) => ({ file_path: path, edits: [{ old_string: oldContent, new_string: newContent }] }),
+        argsFor: (content) => ({ file_path: path, edits: [{ old_string: oldContent, new_string: content }] }),
       });
     },
   };
-}
-
-function applyEdit(content: string, edit: z.infer<typeof EDIT>, index: number, path: string): string {
-  const field = `edits[${index}].old_string`;
-  const { old_string: oldText, new_string: newText, replace_all: replacesAll } = edit;
-  if (oldText === "") throw invalid(field, "", "is empty", "use write_file to write a whole file");
-  const replaced = replaceAll(content, oldText, newText);
-  const { count } = replaced;
-  if (count === 1 || (count > 1 && replacesAll)) return replaced.content;
-  const remedy = count === 0 ? "read the file again" : "be more exact or set replace_all";
-  throw invalid(field, "", `occurs ${count} times in ${JSON.stringify(path)}, so no edit was made`, remedy);
 }

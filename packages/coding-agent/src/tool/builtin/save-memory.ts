@@ -27,7 +27,13 @@ export function saveMemoryTool(workspace: Workspace): Tool {
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const fact = normalizeFact(PARAMETERS.read(args).fact);
+      // A fact is put on one line, so that it cannot be anything but an item of the list.
+      const line = PARAMETERS.read(args).fact.replaceAll(/\s+/g, " ").trim();
+      const fact = line.replace(/^[-*] /, "");
+      if (fact === "") throw invalid("fact", "", "is empty", "say what to remember");
+      if (fact.length > MAX_FACT_LENGTH) {
+        throw invalid("fact", "", `has ${fact.length} characters: limit is ${MAX_FACT_LENGTH}`);
+      }
       const path = MEMORY_FILE_NAMES.find((name) => workspace.readFile(name) !== undefined) ?? DEFAULT_MEMORY_FILE;
       const oldContent = readEditable(workspace, path);
       return fileEditInvocation({
@@ -40,17 +46,6 @@ export function saveMemoryTool(workspace: Workspace): Tool {
       });
     },
   };
-}
-
-/** Puts a fact on one line, so that it cannot be anything but an item of the list. */
-function normalizeFact(text: string): string {
-  const fact = text
-    .replaceAll(/\s+/g, " ")
-    .trim()
-    .replace(/^[-*] /, "");
-  if (fact === "") throw invalid("fact", "", "is empty", "say what to remember");
-  if (fact.length <= MAX_FACT_LENGTH) return fact;
-  throw invalid("fact", "", `has ${fact.length} characters: limit is ${MAX_FACT_LENGTH}`);
 }
 
 /** Adds an item at the end of the section of added memories. Adds that section at the end of the file if it is missing. */

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import type { BigIntStats } from "node:fs";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import { IgnoreWalk, type WalkedDirectory } from "../ignore-walk.ts";
+import { IgnoreWalk } from "../ignore-walk.ts";
 import { MAX_FILE_BYTES, type Workspace } from "../workspace.ts";
 
 /** The state of a file in a checkpoint. */
@@ -52,8 +51,10 @@ export async function trackFiles(
   let bytes = 0n;
   const walk = new IgnoreWalk({ workspace, path: "", ignored: "skip", excluded });
   for await (const directory of walk.directories(signal)) {
-    for (const [path, stats] of statsOf(workspace, directory)) {
-      if (stats.size > BigInt(MAX_FILE_BYTES)) continue;
+    const wanted = new Set(directory.files);
+    for (const { name, stats } of wanted.size === 0 ? [] : workspace.filesIn(directory.path)) {
+      const path = directory.path === "" ? name : `${directory.path}/${name}`;
+      if (!wanted.has(path) || stats.size > BigInt(MAX_FILE_BYTES)) continue;
       bytes += stats.size;
       if (files.size >= MAX_FILES || bytes > MAX_TOTAL_BYTES) {
         const problem = `workspace has more than ${MAX_FILES} files or ${MAX_TOTAL_BYTES} bytes`;
@@ -75,19 +76,6 @@ export async function trackFiles(
     }
   }
   return files;
-}
-
-/** Returns the files of a directory with their status. */
-function* statsOf(
-  workspace: Workspace,
-  { path, files }: WalkedDirectory,
-): Iterable<readonly [path: string, stats: BigIntStats]> {
-  if (files.length === 0) return;
-  const wanted = new Set(files);
-  for (const { name, stats } of workspace.filesIn(path)) {
-    const filePath = path === "" ? name : `${path}/${name}`;
-    if (wanted.has(filePath)) yield [filePath, stats];
-  }
 }
 
 /** Reads a file. Returns undefined for a file that cannot be read, because then no tool can change it either. */
