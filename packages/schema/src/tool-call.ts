@@ -46,8 +46,9 @@ export function openToolCalls(task: Task): ToolCall[] {
  * All open calls of the task are in this step and in the messages after it.
  */
 export function lastStepIndex({ history }: Task): number {
-  const isQuestion = ({ toolCallDetail }: Part): boolean => (toolCallDetail?.parentToolCallId ?? "") !== "";
-  return history.findLastIndex(({ role, parts }) => role === Role.AGENT && !parts.every(isQuestion));
+  return history.findLastIndex(
+    ({ role, parts }) => role === Role.AGENT && parts.some(({ toolCallDetail }) => !toolCallDetail?.parentToolCallId),
+  );
 }
 
 /** Lists the calls of a task that wait for the user's answer, in the order in which they were made. */

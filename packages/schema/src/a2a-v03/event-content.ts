@@ -63,12 +63,12 @@ function contentsOf({ payload }: TaskEvent): readonly Part["content"][] {
     case "text":
       return [{ case: "text", value: payload.value.text }];
     case "notice":
-      return textContents(payload.value.text);
-    case "stateChange":
-      return [
-        ...textContents(payload.value.text),
-        ...payload.value.openCalls.map((value) => ({ case: "toolCall", value }) as const),
-      ];
+      return payload.value.text === "" ? [] : [{ case: "text", value: payload.value.text }];
+    case "stateChange": {
+      const { text, openCalls } = payload.value;
+      const asked = openCalls.map((value) => ({ case: "toolCall", value }) as const);
+      return text === "" ? asked : [{ case: "text", value: text }, ...asked];
+    }
     case "messageQueued":
       return payload.value.openCalls.map((value) => ({ case: "toolCall", value }));
     case "citation":
@@ -78,8 +78,4 @@ function contentsOf({ payload }: TaskEvent): readonly Part["content"][] {
     default:
       return [];
   }
-}
-
-function textContents(value: string): readonly Part["content"][] {
-  return value === "" ? [] : [{ case: "text", value }];
 }

@@ -117,7 +117,7 @@ function mergeSettings(one: SessionSettings, other: SessionSettings): SessionSet
     approvalMode: one.approvalMode || other.approvalMode,
     model: one.model || other.model,
     agent: one.agent || other.agent,
-    agentOptions: isEmpty(one.agentOptions) ? other.agentOptions : one.agentOptions,
+    agentOptions: Object.keys(one.agentOptions).length > 0 ? one.agentOptions : other.agentOptions,
   });
   for (const given of [one, other]) {
     const kept = create(SessionSettingsSchema, {
@@ -126,15 +126,11 @@ function mergeSettings(one: SessionSettings, other: SessionSettings): SessionSet
       approvalMode: given.approvalMode === 0 ? 0 : merged.approvalMode,
       model: given.model === "" ? "" : merged.model,
       agent: given.agent === "" ? "" : merged.agent,
-      agentOptions: isEmpty(given.agentOptions) ? {} : merged.agentOptions,
+      agentOptions: Object.keys(given.agentOptions).length > 0 ? merged.agentOptions : {},
     });
     if (!equals(SessionSettingsSchema, kept, given)) throw contradiction("session settings", []);
   }
   return merged;
-}
-
-function isEmpty(map: object): boolean {
-  return Object.keys(map).length === 0;
 }
 
 function contradiction(field: string, values: readonly string[]): WireError {

@@ -120,6 +120,7 @@ export function decodeTask(json: JsonValue): Task {
   const explained = task.status?.message && decodeMessage(task.status.message, "status.message");
   const content = explained?.parts[0]?.content;
   const history = task.history.map((message, index) => decodeMessage(message, `history[${index}]`));
+  const digits = task.metadata?.[SEQUENCE_URI];
   return create(TaskSchema, {
     id: task.id,
     contextId: task.contextId,
@@ -128,7 +129,8 @@ export function decodeTask(json: JsonValue): Task {
     ...decodeAnswering(task.metadata),
     history: withQuestion(mergeSteps(history), explained),
     artifacts: task.artifacts.map((artifact, index) => decodeArtifact(artifact, `artifacts[${index}]`)),
-    sequence: decodeSequence(task.metadata),
+    // Other agents and earlier servers give none (STREAM-3). 18 digits always fit an int64.
+    sequence: typeof digits === "string" && /^\d{1,18}$/.test(digits) ? BigInt(digits) : 0n,
     queuedMessages: decodeQueue(task.metadata),
     ...decodeSettings(task.metadata),
     updateTime: decodeTime(task.status?.timestamp),
@@ -192,13 +194,6 @@ function taskMetadata(task: Task): JsonObject {
   if (queuedMessages.length > 0) metadata[TASK_URI] = toJson(TaskSchema, create(TaskSchema, { queuedMessages }));
   if (sequence > 0n) metadata[SEQUENCE_URI] = String(sequence);
   return metadata;
-}
-
-/** Decodes the sequence of the last event that a task includes (STREAM-3). Other agents and earlier servers give none: 0. */
-function decodeSequence(metadata: JsonObject | undefined): bigint {
-  const digits = metadata?.[SEQUENCE_URI];
-  // 18 digits always fit an int64.
-  return typeof digits === "string" && /^\d{1,18}$/.test(digits) ? BigInt(digits) : 0n;
 }
 
 /** Decodes the queued messages in the `metadata` of a task (STREAM-8). */

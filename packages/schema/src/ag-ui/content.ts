@@ -15,7 +15,8 @@ import { mistyped, quote, WireError } from "../wire-error.ts";
  */
 export function partsOfUser({ content }: AgUiMessage, path: string): Part[] {
   const json = content ? toJson(ValueSchema, content) : "";
-  if (typeof json === "string") return json === "" ? [] : [textPart(json)];
+  if (typeof json === "string")
+    return json === "" ? [] : [create(PartSchema, { content: { case: "text", value: json } })];
   if (!Array.isArray(json)) throw mistyped(`${path}.content`, json, "text or a list of parts");
   return json.map((item, index) => {
     const at = `${path}.content[${index}]`;
@@ -23,12 +24,8 @@ export function partsOfUser({ content }: AgUiMessage, path: string): Part[] {
   });
 }
 
-function textPart(value: string): Part {
-  return create(PartSchema, { content: { case: "text", value } });
-}
-
 function partOf({ type, text, source }: ContentPart, path: string): Part {
-  if (type === "text") return textPart(text);
+  if (type === "text") return create(PartSchema, { content: { case: "text", value: text } });
   if (!MEDIA.has(type))
     throw new WireError(`${path}.type`, quote(type), `is not one of text, ${[...MEDIA].join(", ")}`);
   if (!source) throw new WireError(`${path}.source`, "", "is missing: say where the bytes are");

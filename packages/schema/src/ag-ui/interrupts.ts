@@ -1,7 +1,7 @@
 import { create, type JsonObject, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { renderAsked } from "../a2a-v03/plain-text.ts";
-import type { ConfirmationRequest, ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import type { ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { InterruptDetailSchema, InterruptSchema } from "../gen/devtool/ag_ui/v1alpha/event_pb.ts";
 import { type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
 import { defined } from "../json.ts";
@@ -47,36 +47,35 @@ export function inputInterruptId({ id, history }: Task): string {
 function callInterrupt(call: ToolCall, task: Task, parametersOf: ParametersOf): Interrupt {
   const { toolCallId, toolName, confirmationRequest, inputParameters } = call;
   const { reason, parentToolCallId, argumentsEditable = false } = findToolCallDetail(task, toolCallId) ?? {};
-  const parameters = argumentsEditable ? (parametersOf(toolName) ?? { type: "object" }) : undefined;
   const detail = create(
     InterruptDetailSchema,
     defined({ confirmationRequest, arguments: inputParameters, parentToolCallId, reason }),
   );
+  const { options = [], details } = confirmationRequest ?? {};
+  const parameters = argumentsEditable ? (parametersOf(toolName) ?? { type: "object" }) : undefined;
+  const editing = "Arguments in place of those of the call: all of them. Nothing runs: the call asks again with them.";
+  const newContent = { type: "string", description: "Content to write in place of the proposed one." };
   return create(InterruptSchema, {
     id: callInterruptId(toolCallId, task),
     reason: "tool_call",
     // A front end may show nothing else.
     message: renderAsked(call),
     toolCallId,
-    responseSchema: approvalSchema(confirmationRequest, parameters),
+    responseSchema: {
+      type: "object",
+      additionalProperties: false,
+      required: ["approved"],
+      properties: defined({
+        approved: { type: "boolean" },
+        option: {
+          type: "string",
+          enum: options.map(({ id }) => id),
+          description: options.map(({ id, name }) => `${id}: ${name}`).join("; "),
+        },
+        editedArgs: parameters && { ...parameters, description: editing },
+        newContent: details?.case === "fileEditDetails" ? newContent : undefined,
+      }),
+    },
     metadata: { devtool: toJson(InterruptDetailSchema, detail) },
   });
-}
-
-function approvalSchema(request: ConfirmationRequest | undefined, parameters: JsonObject | undefined): JsonObject {
-  const options = request?.options ?? [];
-  const labels = options.map(({ id, name }) => `${id}: ${name}`).join("; ");
-  const newContent = { type: "string", description: "Content to write in place of the proposed one." };
-  const asked = "Arguments in place of those of the call: all of them. Nothing runs: the call asks again with them.";
-  return {
-    type: "object",
-    additionalProperties: false,
-    required: ["approved"],
-    properties: defined({
-      approved: { type: "boolean" },
-      option: { type: "string", enum: options.map(({ id }) => id), description: labels },
-      editedArgs: parameters && { ...parameters, description: asked },
-      newContent: request?.details.case === "fileEditDetails" ? newContent : undefined,
-    }),
-  };
 }

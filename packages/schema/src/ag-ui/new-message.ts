@@ -1,7 +1,6 @@
 import { create, equals } from "@bufbuild/protobuf";
-import type { Message as AgUiMessage } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
 import type { RunAgentInput } from "../gen/devtool/ag_ui/v1alpha/run_pb.ts";
-import { type Message, type Part, PartSchema, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
+import { type Part, PartSchema, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { partsOfUser } from "./content.ts";
 
@@ -24,9 +23,21 @@ export function newMessageOf({ messages, context }: RunAgentInput, task: Task): 
   const first = messages.findLastIndex(({ role }) => role !== "user") + 1;
   const said = messages.slice(first).map((message, index) => ({ message, path: `messages[${first + index}]` }));
   const last = said.at(-1);
-  const recorded = last && known.get(last.message.id);
-  if (last && recorded) assertSame(last.message, recorded, last.path);
-  if (!last || recorded) return undefined;
+  if (!last) return undefined;
+  const recorded = known.get(last.message.id);
+  if (recorded) {
+    const own = partsOfUser(last.message, last.path);
+    // Messages before it in the same run are recorded with it, and come first.
+    const theirs = recorded.parts.filter(({ content }) => content.case === "text" || content.case === "file");
+    const compared = theirs.slice(-own.length);
+    const isSame = own.every((part, index) => {
+      const other = compared[index];
+      return other !== undefined && equals(PartSchema, part, other);
+    });
+    if (isSame && own.length === compared.length) return undefined;
+    const problem = "was used for another message: choose an id that is new for each message";
+    throw new WireError(`${last.path}.id`, quote(last.message.id), problem);
+  }
   const parts = said
     .filter(({ message }) => !known.has(message.id))
     .flatMap(({ message, path }) => partsOfUser(message, path));
@@ -35,21 +46,4 @@ export function newMessageOf({ messages, context }: RunAgentInput, task: Task): 
     parts.push(create(PartSchema, { content: { case: "data", value } }));
   }
   return { messageId: last.message.id, parts };
-}
-
-/** Throws a `WireError` for a message that differs from the one that the thread has under its id. */
-function assertSame(message: AgUiMessage, { parts }: Message, path: string): void {
-  const own = partsOfUser(message, path);
-  // Messages before it in the same run are recorded with it, and come first.
-  const recorded = parts.filter(({ content }) => content.case === "text" || content.case === "file").slice(-own.length);
-  const isSame = own.every((part, index) => {
-    const other = recorded[index];
-    return other !== undefined && equals(PartSchema, part, other);
-  });
-  if (isSame && own.length === recorded.length) return;
-  throw new WireError(
-    `${path}.id`,
-    quote(message.id),
-    "was used for another message: choose an id that is new for each message",
-  );
 }

@@ -2,7 +2,6 @@ import { create, equals, toJson } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { ToolCallConfirmationSchema } from "../gen/devtool/a2a/v1alpha/confirmation_pb.ts";
-import type { ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
   type ApprovalPayload,
   ApprovalPayloadSchema,
@@ -85,39 +84,37 @@ function inputOf({ status, payload }: ResumeEntry, path: string): Resumption {
   return { case: "answers", parts: [create(PartSchema, { content: { case: "text", value: text } })] };
 }
 
+/**
+ * Returns the part of a message that answers the question which an entry names.
+ *
+ * Throws a `WireError` that names the field below `path` for an entry that answers nothing here, and for a payload that is
+ * malformed or contradicts itself.
+ */
 function answerOf({ interruptId, status, payload }: ResumeEntry, task: Task, path: string): Part {
   // The id of the interrupt is that of the call, and the digest of the question in base64url.
   const colon = interruptId.lastIndexOf(":");
   const toolCallId = interruptId.slice(0, colon);
   const encoded = interruptId.slice(colon + 1);
   const isEncoded = colon >= 0 && /^[\w-]*$/.test(encoded) && encoded.length % 4 !== 1;
-  const digest = isEncoded ? base64Decode(encoded) : undefined;
+  const shownDigest = isEncoded ? base64Decode(encoded) : undefined;
   const call = findToolCall(task, toolCallId);
   // An answer without a digest would count for any question of the call.
-  const namesNoQuestion = digest?.length === 0 && interruptId !== callInterruptId(toolCallId, task);
-  if (!call || !digest || namesNoQuestion) {
+  const namesNoQuestion = shownDigest?.length === 0 && interruptId !== callInterruptId(toolCallId, task);
+  if (!call || !shownDigest || namesNoQuestion) {
     const problem = "is not an interrupt of this thread: answer those that its last run ended with";
     throw new WireError(`${path}.interruptId`, quote(interruptId), problem);
   }
   if (status === "cancelled") {
     const value = { toolCallId, selectedOptionId: OPTION_CANCEL };
-    return create(PartSchema, { shownDigest: digest, content: { case: "confirmation", value } });
+    return create(PartSchema, { shownDigest, content: { case: "confirmation", value } });
   }
-  return approvalPart(call, digest, payload && toJson(ValueSchema, payload), `${path}.payload`);
-}
-
-/**
- * Creates the part of a message that answers a call as a payload says. `shownDigest` names the question that was shown.
- *
- * Throws a `WireError` that names the field below `path` for a payload that is malformed or contradicts itself. Whether
- * the call offers the option is left to the server.
- */
-function approvalPart({ toolCallId }: ToolCall, shownDigest: Uint8Array, payload: unknown, path: string): Part {
-  const approval = decodeStrictJson(ApprovalPayloadSchema, payload, path);
+  const at = `${path}.payload`;
+  const approval = decodeStrictJson(ApprovalPayloadSchema, payload && toJson(ValueSchema, payload), at);
   const { editedArgs: modifiedArguments, newContent } = approval;
-  const selectedOptionId = optionOf(approval, path);
+  // Whether the call offers the option is left to the server.
+  const selectedOptionId = optionOf(approval, at);
   if (selectedOptionId === OPTION_CANCEL && newContent !== undefined) {
-    throw new WireError(`${path}.newContent`, "", "does not go with a call that is declined: leave it out");
+    throw new WireError(`${at}.newContent`, "", "does not go with a call that is declined: leave it out");
   }
   const modifiedDetails =
     newContent === undefined ? undefined : ({ case: "fileDetails", value: { newContent } } as const);

@@ -32,39 +32,31 @@ export class ToolEvents {
 
   /** Returns the events that show a call as it is now. `task` is the task with it. */
   update(call: ToolCall, task: Task): JsonObject[] {
-    return [...this.#begin(call, task), ...this.#activity(call, task), ...this.#result(call)];
-  }
-
-  #begin(call: ToolCall, { history }: Task): JsonObject[] {
-    const { toolCallId, toolName: toolCallName } = call;
-    if (this.#begun.has(toolCallId)) return [];
-    this.#begun.add(toolCallId);
-    const parentMessageId = history.findLast((message) => hasToolCall(message, toolCallId))?.messageId ?? "";
-    return [
-      encodeEvent(ToolCallStartEventSchema, { toolCallId, toolCallName, parentMessageId }),
-      encodeEvent(ToolCallArgsEventSchema, { toolCallId, delta: argumentsOf(call) }),
-      encodeEvent(ToolCallEndEventSchema, { toolCallId }),
-    ];
-  }
-
-  #activity({ toolCallId, status, description, liveContent }: ToolCall, task: Task): JsonObject[] {
+    const { toolCallId, toolName: toolCallName, status, description, liveContent } = call;
+    const events: JsonObject[] = [];
+    if (!this.#begun.has(toolCallId)) {
+      this.#begun.add(toolCallId);
+      const parentMessageId = task.history.findLast((message) => hasToolCall(message, toolCallId))?.messageId ?? "";
+      events.push(
+        encodeEvent(ToolCallStartEventSchema, { toolCallId, toolCallName, parentMessageId }),
+        encodeEvent(ToolCallArgsEventSchema, { toolCallId, delta: argumentsOf(call) }),
+        encodeEvent(ToolCallEndEventSchema, { toolCallId }),
+      );
+    }
     const { progress, parentToolCallId } = findToolCallDetail(task, toolCallId) ?? {};
     const activity = defined({ toolCallId, status, description, liveContent, progress, parentToolCallId });
-    const content = toJson(ToolCallActivitySchema, create(ToolCallActivitySchema, activity));
-    const shown = JSON.stringify(content);
-    if (this.#activities.get(toolCallId) === shown) return [];
-    this.#activities.set(toolCallId, shown);
-    const place = { messageId: `${toolCallId}:activity`, activityType: "devtool.toolCall" };
-    return [encodeEvent(ActivitySnapshotEventSchema, { ...place, content: objectOrEmpty(content) })];
-  }
-
-  #result(call: ToolCall): JsonObject[] {
-    const { toolCallId } = call;
-    if (!isEnded(call) || this.#ended.has(toolCallId)) return [];
-    this.#ended.add(toolCallId);
-    const content = jsonValue(resultTextOf(call));
-    return [
-      encodeEvent(ToolCallResultEventSchema, { messageId: resultId(toolCallId), toolCallId, content, role: "tool" }),
-    ];
+    const activityJson = toJson(ToolCallActivitySchema, create(ToolCallActivitySchema, activity));
+    const shown = JSON.stringify(activityJson);
+    if (this.#activities.get(toolCallId) !== shown) {
+      this.#activities.set(toolCallId, shown);
+      const place = { messageId: `${toolCallId}:activity`, activityType: "devtool.toolCall" };
+      events.push(encodeEvent(ActivitySnapshotEventSchema, { ...place, content: objectOrEmpty(activityJson) }));
+    }
+    if (isEnded(call) && !this.#ended.has(toolCallId)) {
+      this.#ended.add(toolCallId);
+      const result = { messageId: resultId(toolCallId), toolCallId, content: jsonValue(resultTextOf(call)) };
+      events.push(encodeEvent(ToolCallResultEventSchema, { ...result, role: "tool" }));
+    }
+    return events;
   }
 }

@@ -3,7 +3,6 @@ import {
   type ConfirmationOption,
   type ConfirmationRequest,
   ConfirmationRequestSchema,
-  type FileDiff,
   type ToolCall,
 } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
@@ -51,8 +50,11 @@ function encodeDetails(call: ToolCall, { details }: ConfirmationRequest): Detail
         rootCommand: command.trim().split(/\s/, 1)[0] ?? "",
       };
     }
-    case "fileEditDetails":
-      return editDetails(details.value);
+    case "fileEditDetails": {
+      const { fileName, filePath, formattedDiff = "", oldContent = "", newContent } = details.value;
+      const content = { fileDiff: formattedDiff, newContent, originalContent: oldContent };
+      return { type: "edit", title: `Change ${oneLine(filePath)}`, fileName, filePath, ...content };
+    }
     case "mcpDetails": {
       const { serverName, toolName } = details.value;
       const toolDisplayName = `${oneLine(toolName)} with ${oneLine(JSON.stringify(call.inputParameters ?? {}))}`;
@@ -66,18 +68,6 @@ function encodeDetails(call: ToolCall, { details }: ConfirmationRequest): Detail
     default:
       return details satisfies never;
   }
-}
-
-function editDetails({ fileName, filePath, formattedDiff, oldContent, newContent }: FileDiff): Details {
-  return {
-    type: "edit",
-    title: `Change ${oneLine(filePath)}`,
-    fileName,
-    filePath,
-    fileDiff: formattedDiff ?? "",
-    newContent,
-    originalContent: oldContent ?? "",
-  };
 }
 
 /** Decodes the confirmation request of a call. If a peer lists no outcomes, those of the type are offered. */
