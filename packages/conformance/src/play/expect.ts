@@ -10,7 +10,7 @@ import type { Variables } from "../match/variables.ts";
  * exchange meets the expectation.
  */
 export function unexpected(expected: Expectation, exchange: Exchange, variables: Variables): string | undefined {
-  for (const check of [checkStatus, checkHeaders, checkError, checkResult, checkFrames, checkIds]) {
+  for (const check of [checkHead, checkError, checkResults, checkIds]) {
     const problem = check(expected, exchange, variables);
     if (problem !== undefined) return problem;
   }
@@ -46,13 +46,12 @@ export function repeatedIdProblem({ documents }: Exchange, known: Set<string>): 
 
 type Check = (expected: Expectation, exchange: Exchange, variables: Variables) => string | undefined;
 
-const checkStatus: Check = ({ httpStatus, errorCode }, { status }) => {
-  if (httpStatus === 0 && errorCode !== undefined) return undefined;
-  if (httpStatus === 0 && status >= 200 && status < 300) return undefined;
-  return status === httpStatus ? undefined : `the HTTP status must be ${httpStatus || "2xx"}: got ${status}`;
-};
-
-const checkHeaders: Check = ({ headers }, exchange, variables) => {
+const checkHead: Check = ({ httpStatus, errorCode, headers }, exchange, variables) => {
+  const { status } = exchange;
+  const isUsual = errorCode !== undefined || (status >= 200 && status < 300);
+  if (status !== httpStatus && !(httpStatus === 0 && isUsual)) {
+    return `the HTTP status must be ${httpStatus || "2xx"}: got ${status}`;
+  }
   for (const [name, value] of Object.entries(headers)) {
     const problem = mismatch(variables.fillText(value), exchange.headers.get(name) ?? undefined, name);
     if (problem !== undefined) return problem;
@@ -74,11 +73,9 @@ const checkError: Check = ({ errorCode, otherErrorCodes, errorData, httpStatus }
   return errorData ? mismatch(variables.fillValue(errorData), data, "error.data") : undefined;
 };
 
-const checkResult: Check = ({ result }, { documents: [document] }, variables) => {
-  return result ? mismatch(variables.fillValue(result), resultOf(document?.json), "result") : undefined;
-};
-
-const checkFrames: Check = ({ frames, noFrames, firstFrame, lastFrame }, { documents }, variables) => {
+const checkResults: Check = ({ result, frames, noFrames, firstFrame, lastFrame }, { documents }, variables) => {
+  const problem = result && mismatch(variables.fillValue(result), resultOf(documents[0]?.json), "result");
+  if (problem !== undefined) return problem;
   const results = resultsOf(documents);
   const expected = frames.map((frame) => variables.fillValue(frame));
   const missing = missingInOrder(expected, results);

@@ -142,19 +142,18 @@ async function playHttpStep(
 function capture(step: Step, { documents, headers }: Exchange, variables: Variables): string | undefined {
   for (const [name, path] of Object.entries(step.capture)) {
     const header = /^<header:(.+)>$/.exec(path)?.[1];
-    const values: unknown[] =
-      header === undefined ? documents.map(({ json }) => valueAtPath(resultOf(json), path)) : [headers.get(header)];
+    // A path has keys and list indexes, separated by dots; `\.` is a dot in a key.
+    const keys = path.split(/(?<!\\)\./).map((key) => key.replaceAll("\\.", "."));
+    const atPath = documents.map(({ json }) =>
+      keys.reduce<unknown>(
+        (inner, key) => (Array.isArray(inner) ? inner[Number(key)] : objectOrEmpty(inner)[key]),
+        resultOf(json),
+      ),
+    );
+    const values = header === undefined ? atPath : [headers.get(header)];
     const value = values.find((found) => typeof found === "string");
     if (typeof value !== "string") return `nothing came that has a string at ${path}`;
     variables.set(name, value);
   }
   return undefined;
-}
-
-/** Returns the value at a path of keys and list indexes, separated by dots; `\.` is a dot in a key. Undefined if there is none. */
-function valueAtPath(value: unknown, path: string): unknown {
-  const keys = path.split(/(?<!\\)\./).map((key) => key.replaceAll("\\.", "."));
-  return keys.reduce<unknown>((inner, key) => {
-    return Array.isArray(inner) ? inner[Number(key)] : objectOrEmpty(inner)[key];
-  }, value);
 }

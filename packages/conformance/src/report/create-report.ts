@@ -15,7 +15,7 @@ import type { CaseResult } from "../play/case-result.ts";
 import type { Requirement } from "../requirement/requirement.ts";
 import { REQUIREMENTS } from "../requirement/requirements.ts";
 import { KIT_VERSION } from "../version.ts";
-import { type BindingId, findKnownFailure, findStrayFailures } from "./known-failing.ts";
+import { type BindingId, knownFailuresFor } from "./known-failing.ts";
 
 /**
  * The server or program that was tested.
@@ -78,12 +78,13 @@ export interface ReportInput {
  */
 export function createReport({ suite, subject, results, known = NONE, time }: ReportInput): Report {
   const { name, agent, agentVersion, binding = NO_BINDING } = subject;
-  const ids = results.map(({ id }) => id);
+  const listed = knownFailuresFor(known, binding);
+  const stray = listed.filter(({ id }) => !results.some((result) => result.id === id));
   const cases = [
     ...results.map((result) =>
-      caseReport(result, findKnownFailure(known, result.id, binding)?.reason ?? readingOf(result)),
+      caseReport(result, listed.find(({ id }) => id === result.id)?.reason ?? readingOf(result)),
     ),
-    ...findStrayFailures(known, ids, binding).map(({ id }) => {
+    ...stray.map(({ id }) => {
       const reason = "is listed as known to fail, and there is no such case: remove it from the list";
       return create(CaseReportSchema, { id, outcome: Outcome.FAILED, failures: [{ reason }] });
     }),
@@ -167,16 +168,13 @@ function requirementReport(id: string, requirement: Requirement, cases: readonly
   const worst = isFailed ? Outcome.FAILED : failing[0]?.outcome;
   const isShown = about.some((item) => PASSED_OUTCOMES.includes(item.outcome));
   const outcome = worst ?? (isShown ? Outcome.PASSED : Outcome.SKIPPED);
-  const reason = outcome === Outcome.SKIPPED ? (untestedBecause ?? explainSkipped(about)) : "";
+  const explained = about.find(({ reason }) => reason !== "");
+  const unexplained =
+    about.length === 0 ? "no case of this suite tests it" : "something before it failed in each of its cases";
+  const whySkipped = untestedBecause ?? (explained ? `${explained.id}: ${explained.reason}` : unexplained);
+  const reason = outcome === Outcome.SKIPPED ? whySkipped : "";
   const named = [...new Set([...about, ...failing])].map((item) => item.id);
   return create(RequirementReportSchema, { id, behaviour, source, outcome, reason, cases: named });
 }
 
 const PASSED_OUTCOMES: readonly Outcome[] = [Outcome.PASSED, Outcome.PASSED_THOUGH_KNOWN];
-
-/** Explains why no case has shown a requirement. */
-function explainSkipped(about: readonly CaseReport[]): string {
-  const skipped = about.find(({ reason }) => reason !== "");
-  if (skipped) return `${skipped.id}: ${skipped.reason}`;
-  return about.length === 0 ? "no case of this suite tests it" : "something before it failed in each of its cases";
-}

@@ -1,14 +1,6 @@
 import type { ExchangeRecord } from "@devtool/schema/conformance";
 
 /**
- * Renders a request and its answer as text. Lines that were sent start with `>`, received ones with
- * `<`.
- */
-export function exchangeText(record: ExchangeRecord): string {
-  return `> ${requestText(record).replaceAll("\n", "\n> ")}\n< ${responseText(record).replaceAll("\n", "\n< ")}`;
-}
-
-/**
  * Renders the request as text.
  */
 export function requestText({ requestLine, requestHeaders, requestBody }: ExchangeRecord): string {

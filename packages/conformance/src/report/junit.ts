@@ -1,6 +1,6 @@
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { type CaseReport, Outcome, type Report } from "@devtool/schema/conformance";
-import { exchangeText } from "./exchange-text.ts";
+import { requestText, responseText } from "./exchange-text.ts";
 import { RED_OUTCOMES, suiteTitle } from "./table.ts";
 
 /**
@@ -8,25 +8,24 @@ import { RED_OUTCOMES, suiteTitle } from "./table.ts";
  * exchanges of a failure as its text.
  */
 export function junitXml(reports: readonly Report[]): string {
-  const suites = reports.map(suiteXml).join("\n");
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="conformance">\n${suites}\n</testsuites>\n`;
-}
-
-function suiteXml(report: Report): string {
-  const { subject, cases, time } = report;
-  const name = suiteTitle(report);
-  const seconds = cases.reduce((sum, item) => sum + secondsOf(item), 0);
-  const counts = {
-    name,
-    hostname: subject,
-    tests: cases.length,
-    failures: cases.filter(({ outcome }) => RED_OUTCOMES.includes(outcome)).length,
-    skipped: cases.filter(({ outcome }) => SKIPPED_OUTCOMES.includes(outcome)).length,
-    errors: 0,
-    time: seconds.toFixed(3),
-    timestamp: new Date(Number(time?.seconds ?? 0n) * 1000).toISOString().slice(0, 19),
-  };
-  return `  <testsuite ${attributes(counts)}>\n${cases.map((item) => caseXml(item, name)).join("\n")}\n  </testsuite>`;
+  const suites = reports.map((report) => {
+    const { subject, cases, time } = report;
+    const name = suiteTitle(report);
+    const seconds = cases.reduce((sum, item) => sum + secondsOf(item), 0);
+    const counts = {
+      name,
+      hostname: subject,
+      tests: cases.length,
+      failures: cases.filter(({ outcome }) => RED_OUTCOMES.includes(outcome)).length,
+      skipped: cases.filter(({ outcome }) => SKIPPED_OUTCOMES.includes(outcome)).length,
+      errors: 0,
+      time: seconds.toFixed(3),
+      timestamp: new Date(Number(time?.seconds ?? 0n) * 1000).toISOString().slice(0, 19),
+    };
+    return `  <testsuite ${attributes(counts)}>\n${cases.map((item) => caseXml(item, name)).join("\n")}\n  </testsuite>`;
+  });
+  const content = suites.join("\n");
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="conformance">\n${content}\n</testsuites>\n`;
 }
 
 function caseXml(item: CaseReport, classname: string): string {
@@ -41,7 +40,12 @@ function caseXml(item: CaseReport, classname: string): string {
     item.reason,
   ];
   const given = reasons.filter((reason) => reason !== "");
-  const text = [...given, ...item.exchanges.map(exchangeText)].join("\n\n");
+  // Lines that were sent start with `>`, received ones with `<`.
+  const exchanges = item.exchanges.map((record) => {
+    const [sent, received] = [requestText(record), responseText(record)];
+    return `> ${sent.replaceAll("\n", "\n> ")}\n< ${received.replaceAll("\n", "\n< ")}`;
+  });
+  const text = [...given, ...exchanges].join("\n\n");
   const failure = `<failure ${attributes({ message: given[0] ?? "failed" })}>${escapeXml(text)}</failure>`;
   return `${open}>${failure}</testcase>`;
 }

@@ -24,22 +24,10 @@ export interface BindingId {
 }
 
 /**
- * Finds the entry of a case for a binding.
+ * Lists the entries that hold for a binding. One that names no binding or no version holds for all of them.
  */
-export function findKnownFailure(known: KnownFailing, id: string, binding: BindingId): ExpectedFailure | undefined {
-  return known.failures.find((entry) => entry.id === id && appliesTo(entry, binding));
-}
-
-/**
- * Finds the entries for a binding that name none of the cases.
- */
-export function findStrayFailures(known: KnownFailing, ids: readonly string[], binding: BindingId): ExpectedFailure[] {
-  return known.failures.filter((entry) => appliesTo(entry, binding) && !ids.includes(entry.id));
-}
-
-function appliesTo(
-  { binding, protocolVersion }: ExpectedFailure,
-  { name, protocolVersion: version }: BindingId,
-): boolean {
-  return ["", name].includes(binding) && ["", version].includes(protocolVersion);
+export function knownFailuresFor({ failures }: KnownFailing, { name, protocolVersion }: BindingId): ExpectedFailure[] {
+  return failures.filter(
+    (entry) => ["", name].includes(entry.binding) && ["", protocolVersion].includes(entry.protocolVersion),
+  );
 }
