@@ -51,7 +51,8 @@ export async function callWithToken<T>(source: BearerToken, call: (token: string
   try {
     return await call(token);
   } catch (reason) {
-    const other = isUnauthenticated(reason) ? await replacementToken(source, token) : undefined;
+    const { code } = ConnectError.from(reason);
+    const other = code === Code.Unauthenticated ? await replacementToken(source, token) : undefined;
     if (other === undefined) throw reason;
     return call(other);
   }
@@ -74,7 +75,7 @@ export async function* streamWithToken<T>(
     }
     return;
   } catch (reason) {
-    if (!isEmpty || !isUnauthenticated(reason)) throw reason;
+    if (!isEmpty || ConnectError.from(reason).code !== Code.Unauthenticated) throw reason;
     const other = await replacementToken(source, token);
     if (other === undefined) throw reason;
     yield* open(other);
@@ -88,8 +89,4 @@ async function replacementToken(source: BearerToken, refused: string): Promise<s
   if (typeof source === "string") return undefined;
   const other = await source(refused);
   return other === refused ? undefined : other;
-}
-
-function isUnauthenticated(reason: unknown): boolean {
-  return ConnectError.from(reason).code === Code.Unauthenticated;
 }

@@ -17,6 +17,7 @@ export function App({ token }: { readonly token: string }): ReactNode {
   const place = usePlace();
   const [started, setStarted] = useState<Started>(new Map());
   const session = shownSession(place, started);
+  const isEmpty = sessions.sessions.length === 0;
   const isRefused = sessions.error?.code === Code.Unauthenticated;
   useEffect(() => {
     if (isRefused) forgetAccess();
@@ -30,7 +31,10 @@ export function App({ token }: { readonly token: string }): ReactNode {
       <SessionList list={sessions} place={place} />
       <main id="main" tabIndex={-1}>
         {place.case === "server" && <ServerPage client={client} />}
-        {place.case === "list" && sessions.isLoaded && <Hint isEmpty={sessions.sessions.length === 0} />}
+        {/* Narrow screens show the list in place of the hint to choose from it. */}
+        {place.case === "list" && sessions.isLoaded && (
+          <p className={isEmpty ? "hint" : "hint choose"}>{isEmpty ? words.noSessions : words.chooseSession}</p>
+        )}
         {session && (
           <Session
             client={client}
@@ -42,11 +46,6 @@ export function App({ token }: { readonly token: string }): ReactNode {
       </main>
     </div>
   );
-}
-
-/** The hint in place of a session while none is chosen. Narrow screens show the list in place of the hint to choose from it. */
-function Hint({ isEmpty }: { readonly isEmpty: boolean }): ReactNode {
-  return isEmpty ? <p className="hint">{words.noSessions}</p> : <p className="hint choose">{words.chooseSession}</p>;
 }
 
 /** For each session that this page has started, by its id: the key that it had before it got the id, and keeps. */

@@ -13,11 +13,6 @@ export interface ArgumentsEditorProps {
 export function ArgumentsEditor({ initial, isDisabled, onChange }: ArgumentsEditorProps): ReactNode {
   const [text, setText] = useState(() => JSON.stringify(initial, null, 2));
   const [isBroken, setBroken] = useState(false);
-  const send = (): void => {
-    const args = parseJsonOrUndefined(text);
-    setBroken(!isObject(args));
-    if (isObject(args)) onChange(args);
-  };
   return (
     <>
       <textarea
@@ -28,7 +23,15 @@ export function ArgumentsEditor({ initial, isDisabled, onChange }: ArgumentsEdit
         onChange={({ currentTarget }) => setText(currentTarget.value)}
       />
       {isBroken && <p role="alert">{words.notAnObject}</p>}
-      <button type="button" disabled={isDisabled} onClick={send}>
+      <button
+        type="button"
+        disabled={isDisabled}
+        onClick={() => {
+          const args = parseJsonOrUndefined(text);
+          setBroken(!isObject(args));
+          if (isObject(args)) onChange(args);
+        }}
+      >
         {words.askAgain}
       </button>
     </>

@@ -16,7 +16,17 @@ export interface AuditTrailProps {
 
 /** Why each tool call of a session ran, or did not, as the audit log has it. */
 export function AuditTrail({ client, taskId, head }: AuditTrailProps): ReactNode {
-  const ask = useCallback((asked: Asked<Records>) => readRecords(client, taskId, asked), [client, taskId]);
+  const ask = useCallback(
+    async ({ before = [], signal }: Asked<Records>): Promise<Records> => {
+      const records = [...before];
+      const afterNumber = before.at(-1)?.number ?? 0n;
+      for await (const { record } of client.audit.readAudit({ afterNumber, taskId }, { signal })) {
+        if (record) records.push(record);
+      }
+      return records;
+    },
+    [client, taskId],
+  );
   const { value: records, error } = useAnswer(ask, head);
   if (error) {
     return <p className="hint">{error.code === Code.PermissionDenied ? words.auditMissing : error.rawMessage}</p>;
@@ -43,17 +53,3 @@ export function AuditTrail({ client, taskId, head }: AuditTrailProps): ReactNode
 }
 
 type Records = readonly AuditRecord[];
-
-/** Reads the records after those that are there. */
-async function readRecords(
-  client: ConsoleClient,
-  taskId: string,
-  { before = [], signal }: Asked<Records>,
-): Promise<Records> {
-  const records = [...before];
-  const afterNumber = before.at(-1)?.number ?? 0n;
-  for await (const { record } of client.audit.readAudit({ afterNumber, taskId }, { signal })) {
-    if (record) records.push(record);
-  }
-  return records;
-}

@@ -14,6 +14,15 @@ const OUTCOMES: readonly Outcome[] = [
   Outcome.SKIPPED,
 ];
 
+const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
+  [Outcome.UNSPECIFIED]: words.outcomes.skipped,
+  [Outcome.PASSED]: words.outcomes.passed,
+  [Outcome.FAILED]: words.outcomes.failed,
+  [Outcome.SKIPPED]: words.outcomes.skipped,
+  [Outcome.KNOWN_FAILING]: words.outcomes.knownFailing,
+  [Outcome.PASSED_THOUGH_KNOWN]: words.outcomes.passedThoughKnown,
+};
+
 /** A report of the conformance kit in JSON, requirement by requirement, with what was not met. */
 export function ConformanceReport({ json }: { readonly json: string }): ReactNode {
   const report = readReport(json);
@@ -46,7 +55,7 @@ function OutcomeList({ report, outcome }: OutcomeListProps): ReactNode {
   return (
     <details open={isOpen} data-outcome={Outcome[outcome]}>
       <summary>
-        {found.length} × {outcomeWord(outcome)}
+        {found.length} × {OUTCOME_WORDS[outcome]}
       </summary>
       <ul>
         {found.map((requirement) => (
@@ -89,23 +98,5 @@ function readReport(json: string): Report | undefined {
     return report.suite === "" ? undefined : report;
   } catch {
     return undefined;
-  }
-}
-
-function outcomeWord(outcome: Outcome): string {
-  switch (outcome) {
-    case Outcome.PASSED:
-      return words.outcomes.passed;
-    case Outcome.FAILED:
-      return words.outcomes.failed;
-    case Outcome.KNOWN_FAILING:
-      return words.outcomes.knownFailing;
-    case Outcome.PASSED_THOUGH_KNOWN:
-      return words.outcomes.passedThoughKnown;
-    case Outcome.SKIPPED:
-    case Outcome.UNSPECIFIED:
-      return words.outcomes.skipped;
-    default:
-      return outcome satisfies never;
   }
 }

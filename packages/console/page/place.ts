@@ -35,11 +35,6 @@ export function sessionAddress(taskId: string, view: SessionPart = "conversation
   return `#/session/${encodeURIComponent(taskId)}${view === "conversation" ? "" : `/${view}`}`;
 }
 
-/** Returns the address of a new session. */
-export function newAddress(): string {
-  return `#/new/${crypto.randomUUID()}`;
-}
-
 /** Shows another place, without a step in the history. */
 export function replacePlace(address: string): void {
   history.replaceState(null, "", address);

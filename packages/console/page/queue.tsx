@@ -10,19 +10,20 @@ export interface QueueProps {
 
 /** The messages in the queue of the agent. Each can be withdrawn. */
 export function Queue({ client, task }: QueueProps): ReactNode {
-  // The server refuses to withdraw a message that the agent took meanwhile; the conversation shows that message then.
-  const withdraw = (messageId: string): void => {
-    void client.tasks.withdrawMessage({ taskId: task.id, messageId }).catch(() => undefined);
-  };
   return task.queuedMessages.map(({ message }) => {
     if (!message) return null;
+    const { messageId, parts } = message;
     return (
-      <div key={message.messageId} className="queued">
+      <div key={messageId} className="queued">
         <p className="prompt">
-          {message.parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])).join("\n")}
+          {parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])).join("\n")}
         </p>
         <span>{words.queued}</span>
-        <button type="button" onClick={() => withdraw(message.messageId)}>
+        {/* The server refuses to withdraw a message that the agent took meanwhile; the conversation shows that message then. */}
+        <button
+          type="button"
+          onClick={() => void client.tasks.withdrawMessage({ taskId: task.id, messageId }).catch(() => undefined)}
+        >
           {words.withdraw}
         </button>
       </div>

@@ -3,7 +3,7 @@ import type { SessionsHandle } from "@devtool/react";
 import { TaskState, type TaskSummary } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { VList } from "virtua";
-import { newAddress, type Place, sessionAddress } from "./place.ts";
+import { type Place, sessionAddress } from "./place.ts";
 import { State } from "./state.tsx";
 import { ageText, countText, words } from "./words.ts";
 
@@ -26,7 +26,7 @@ export function SessionList({ list, place }: SessionListProps): ReactNode {
       <header>
         <Heading>{words.sessions}</Heading>
         <a href="#/server">{words.settings}</a>
-        <a className="primary" href={newAddress()}>
+        <a className="primary" href={`#/new/${crypto.randomUUID()}`}>
           {words.newSession}
         </a>
       </header>

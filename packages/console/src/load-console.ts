@@ -46,15 +46,16 @@ export async function loadConsole(): Promise<ConsoleSite> {
     throw new Error(`the console is not built: there is no "${directory}"`, { cause });
   });
   const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
-  const files = await Promise.all(paths.map((path) => readConsoleFile(directory, path)));
+  const files = await Promise.all(
+    paths.map(async (path): Promise<[string, ConsoleFile][]> => {
+      const mediaType = MEDIA_TYPES[extname(path)];
+      if (mediaType === undefined) return [];
+      const name = `/${relative(directory, path).split(sep).join("/")}`;
+      const bytes = await readFile(path);
+      const hash = createHash("sha256").update(bytes).digest("base64url");
+      const file = { bytes, mediaType, hash, isImmutable: name.startsWith("/assets/") };
+      return [[name === "/index.html" ? "/" : name, file]];
+    }),
+  );
   return { path: PATH, files: new Map(files.flat()) };
-}
-
-async function readConsoleFile(directory: string, path: string): Promise<[string, ConsoleFile][]> {
-  const mediaType = MEDIA_TYPES[extname(path)];
-  if (mediaType === undefined) return [];
-  const name = `/${relative(directory, path).split(sep).join("/")}`;
-  const bytes = await readFile(path);
-  const hash = createHash("sha256").update(bytes).digest("base64url");
-  return [[name === "/index.html" ? "/" : name, { bytes, mediaType, hash, isImmutable: name.startsWith("/assets/") }]];
 }

@@ -77,8 +77,16 @@ export function eventsFromFrame(frame: JsonValue, position: StreamPosition): Fra
       const text = plainText(objectOrEmpty(json.artifact));
       return { events: textEvents(text, { ...position, ...readIds(json) }) };
     }
-    case "message":
-      return { events: eventsFromReply(json, position) };
+    case "message": {
+      // An answer that is only a message completes its task.
+      const ids = readIds(json);
+      const end = create(TaskEventSchema, {
+        ...ids,
+        state: TaskState.COMPLETED,
+        payload: { case: "stateChange", value: create(StateChangeSchema) },
+      });
+      return { events: [...textEvents(plainText(json), { ...position, ...ids }), end] };
+    }
     default:
       return eventsFromUpdate(json, decodeStreamFrame(frame, 0n));
   }
@@ -129,19 +137,6 @@ function openingEvents(json: JsonObject, created: TaskEvent): TaskEvent[] {
     .filter(({ role, metadata }) => role === "agent" && extensionMetadata(objectOrEmpty(metadata)) === undefined);
   const saidNow = isEnded ? [] : [objectOrEmpty(objectOrEmpty(json.status).message)];
   return [open, ...[...said, ...saidNow].flatMap((message) => textEvents(plainText(message), open))];
-}
-
-/**
- * An answer that is only a message completes its task.
- */
-function eventsFromReply(json: JsonObject, position: StreamPosition): TaskEvent[] {
-  const ids = readIds(json);
-  const end = create(TaskEventSchema, {
-    ...ids,
-    state: TaskState.COMPLETED,
-    payload: { case: "stateChange", value: create(StateChangeSchema) },
-  });
-  return [...textEvents(plainText(json), { ...position, ...ids }), end];
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   Role,
   type Task,
 } from "@devtool/schema";
-import type { FileUIPart, UIMessage } from "ai";
+import type { UIMessage } from "ai";
 import { confirmationPart, pendingToolCalls } from "../confirmation.ts";
 import { approvalIdOf } from "./ui-message.ts";
 
@@ -23,22 +23,22 @@ import { approvalIdOf } from "./ui-message.ts";
 export function messageOfUser({ id, parts }: UIMessage): Message {
   const sent = parts.map((part): Part => {
     if (part.type === "text") return create(PartSchema, { content: { case: "text", value: part.text } });
-    if (part.type === "file") return create(PartSchema, { content: { case: "file", value: fileOf(part) } });
-    throw new ConnectError(`part "${part.type}" cannot be sent to an agent: send text and files`, Code.InvalidArgument);
+    if (part.type !== "file") {
+      const problem = `part "${part.type}" cannot be sent to an agent: send text and files`;
+      throw new ConnectError(problem, Code.InvalidArgument);
+    }
+    const { url, mediaType, filename: name = "" } = part;
+    const inline = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1];
+    if (inline === undefined && url.startsWith("data:")) {
+      throw new ConnectError(`file "${name}" is a data URL without base64: encode it so`, Code.InvalidArgument);
+    }
+    const source =
+      inline === undefined
+        ? ({ case: "uri", value: url } as const)
+        : ({ case: "bytes", value: base64Decode(inline) } as const);
+    return create(PartSchema, { content: { case: "file", value: { name, mediaType, source } } });
   });
   return create(MessageSchema, { messageId: id, role: Role.USER, parts: sent });
-}
-
-function fileOf({ url, mediaType, filename = "" }: FileUIPart) {
-  const inline = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1];
-  if (inline === undefined && url.startsWith("data:")) {
-    throw new ConnectError(`file "${filename}" is a data URL without base64: encode it so`, Code.InvalidArgument);
-  }
-  const source =
-    inline === undefined
-      ? ({ case: "uri", value: url } as const)
-      : ({ case: "bytes", value: base64Decode(inline) } as const);
-  return { name: filename, mediaType, source };
 }
 
 /**
