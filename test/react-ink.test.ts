@@ -1,9 +1,17 @@
+import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { createRouterTransport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { type AskedToolCall, bearerInterceptor, createDevtoolClient, type TaskItem } from "@devtool/client";
+import {
+  type AskedToolCall,
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+  type TaskItem,
+} from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import {
   describeToolCall,
@@ -14,10 +22,10 @@ import {
   useSessions,
   useTask,
 } from "@devtool/react";
-import { TaskState } from "@devtool/schema";
+import { TaskService, TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { render, Text } from "ink";
-import { createElement, type ReactElement, useEffect } from "react";
+import { createElement, type ReactElement, useEffect, useState } from "react";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 describe("React in a terminal, with Ink", () => {
@@ -52,7 +60,42 @@ describe("React in a terminal, with Ink", () => {
     await expect.poll(screen.text).toContain("not listed: sessions [unauthenticated], agents [unauthenticated]");
     screen.unmount();
   });
+
+  it("loads older sessions although the list changes meanwhile", async () => {
+    const asked = Promise.withResolvers<void>();
+    const shown = Promise.withResolvers<void>();
+    const transport = createRouterTransport(({ service }) =>
+      service(TaskService, {
+        async *watchTasks(_request, { signal }) {
+          yield { snapshotComplete: true };
+          await asked.promise;
+          yield { task: { id: "new", lastEvent: { sequence: 1n } } };
+          await once(signal, "abort");
+        },
+        async listTasks() {
+          asked.resolve();
+          await shown.promise;
+          return { tasks: [{ id: "old", lastEvent: { sequence: 1n } }] };
+        },
+      }),
+    );
+    const screen = show(createElement(OlderSessions, { client: createDevtoolClient(transport) }));
+    await expect.poll(screen.text).toContain("sessions new");
+    shown.resolve();
+    await expect.poll(screen.text).toMatch(/sessions \w+ \w+ loaded true/);
+    screen.unmount();
+  });
 });
+
+/** Asks for older sessions at once. */
+function OlderSessions({ client }: { readonly client: DevtoolClient }): ReactElement {
+  const { sessions, isLoaded, loadMore } = useSessions(client);
+  const [result, setResult] = useState("");
+  useEffect(() => {
+    if (isLoaded) void loadMore().then((isDone) => setResult(`loaded ${isDone}`));
+  }, [isLoaded, loadMore]);
+  return createElement(Text, {}, `sessions ${sessions.map(({ id }) => id).join(" ")} ${result}`);
+}
 
 interface SessionProps {
   readonly client: ReturnType<typeof clientOf>;

@@ -19,6 +19,7 @@ export type RunAction = (act: (signal: AbortSignal) => Promise<void>) => Promise
  * After an unmount, actions stop waiting as soon as `isDelivered` holds.
  *
  * @param create creates the actions; a function that does not change
+ * @param isDelivered a function that does not change, too: with another one, running actions are stopped
  */
 export function useActions<View extends Subscribable, Actions>(
   view: View,

@@ -47,8 +47,7 @@ export function useSessions(client: DevtoolClient, options: SessionListOptions =
   const { list } = kept;
   const snapshot = useSyncExternalStore(list.subscribe, list.snapshot, list.snapshot);
   useFollowing(list);
-  // A list sends nothing that must arrive after an unmount.
-  const [actions, failure] = useActions(list, listActions, () => true);
+  const [actions, failure] = useActions(list, listActions, isDelivered);
   return { ...snapshot, ...actions, failure };
 }
 
@@ -67,6 +66,11 @@ function listActions(list: SessionList, run: RunAction): SessionsActions {
     loadMore: () => run((signal) => list.loadMore(signal)),
     rename: (taskId, title) => run((signal) => list.rename(taskId, title, signal)),
   };
+}
+
+/** A list sends nothing that must arrive after an unmount. */
+function isDelivered(): boolean {
+  return true;
 }
 
 function isSameFilter(one: SessionFilter = {}, other: SessionFilter = {}): boolean {
