@@ -38,19 +38,15 @@ export function useAgents(client: DevtoolClient): AgentsHandle {
   const [listed, setListed] = useState({ client, handle: NONE });
   useEffect(() => {
     const mounted = new AbortController();
-    void listAgents(client, mounted.signal).then((handle) => {
+    const show = (handle: AgentsHandle): void => {
       if (!mounted.signal.aborted) setListed({ client, handle });
-    });
+    };
+    client.agents.listAgents({}, { signal: mounted.signal }).then(
+      ({ agents, workspace, workspaceRoots }) =>
+        show({ agents, workspace, workspaceRoots, isLoaded: true, error: undefined }),
+      (reason: unknown) => show({ ...NONE, error: ConnectError.from(reason) }),
+    );
     return () => mounted.abort();
   }, [client]);
   return listed.client === client ? listed.handle : NONE;
-}
-
-async function listAgents(client: DevtoolClient, signal: AbortSignal): Promise<AgentsHandle> {
-  try {
-    const { agents, workspace, workspaceRoots } = await client.agents.listAgents({}, { signal });
-    return { agents, workspace, workspaceRoots, isLoaded: true, error: undefined };
-  } catch (reason) {
-    return { ...NONE, error: ConnectError.from(reason) };
-  }
 }

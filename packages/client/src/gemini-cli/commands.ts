@@ -6,13 +6,10 @@ import {
   decodeRfcText,
   type ExecuteSlashCommandRequest,
   ExecuteSlashCommandRequestSchema,
-  type ExecuteSlashCommandResponse,
-  ExecuteSlashCommandResponseSchema,
   isAwaitingApproval,
   openToolCalls,
   type RunSlashCommandRequest,
   type SlashCommandService,
-  type Task,
   TaskEventSchema,
   TaskState,
 } from "@devtool/schema";
@@ -55,7 +52,13 @@ export function createGeminiCliCommandService(
       const { task } = isEventStream(response)
         ? await recordStream(response, recorded)
         : recordOutput(await readText(response), command, `command-${++runs}`, recorded);
-      return { result: executionResult(task) };
+      const question = openToolCalls(task).find(isAwaitingApproval)?.confirmationRequest?.details.case;
+      const awaiting =
+        question === "executeDetails"
+          ? CommandExecutionStatus.AWAITING_SHELL_CONFIRMATION
+          : CommandExecutionStatus.AWAITING_ACTION_CONFIRMATION;
+      const status = question === undefined ? CommandExecutionStatus.STARTED : awaiting;
+      return { result: { executionId: task.id, status } };
     },
   };
 }
@@ -121,14 +124,4 @@ function recordOutput(
     known.append(create(TaskEventSchema, { ...event, sequence, taskId, contextId: taskId }));
   }
   return known;
-}
-
-function executionResult(task: Task): ExecuteSlashCommandResponse {
-  const question = openToolCalls(task).find(isAwaitingApproval)?.confirmationRequest?.details.case;
-  const awaiting =
-    question === "executeDetails"
-      ? CommandExecutionStatus.AWAITING_SHELL_CONFIRMATION
-      : CommandExecutionStatus.AWAITING_ACTION_CONFIRMATION;
-  const status = question === undefined ? CommandExecutionStatus.STARTED : awaiting;
-  return create(ExecuteSlashCommandResponseSchema, { executionId: task.id, status });
 }

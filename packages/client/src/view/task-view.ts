@@ -202,12 +202,11 @@ class LogView implements TaskView {
   async cancel(signal: AbortSignal): Promise<void> {
     const { taskId } = this.#reader;
     if (taskId === "") throw new ConnectError("there is no task to cancel", Code.FailedPrecondition);
-    const cancel = async (): Promise<void> => {
-      await this.#client.tasks.cancelTask({ taskId }, { signal });
-      while (!isTerminal(this.#fold.task.state)) await this.#reader.exchangeEnd(this.#fold.task.sequence);
-    };
     try {
-      await this.#whileReading(cancel, signal);
+      await this.#whileReading(async () => {
+        await this.#client.tasks.cancelTask({ taskId }, { signal });
+        while (!isTerminal(this.#fold.task.state)) await this.#reader.exchangeEnd(this.#fold.task.sequence);
+      }, signal);
     } finally {
       this.#listeners.flush();
     }

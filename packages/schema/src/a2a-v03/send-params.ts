@@ -67,7 +67,14 @@ export function sentEnvelope(request: SendMessageRequest): A2aMessage {
 /** Decodes the parameters of `message/send` and `message/stream`. Throws a `WireError` that names the field. */
 export function decodeMessageSend(params: JsonValue | undefined): MessageSend {
   if (isObject(params)) assertMessageForm(params, "0.3");
-  assertDataObjects(params);
+  // A2A 0.3 requires that the data of a part is an object. The error names the remedy.
+  for (const [index, json] of listOrEmpty(objectOrEmpty(objectOrEmpty(params).message).parts).entries()) {
+    const { kind, data } = objectOrEmpty(json);
+    if (kind !== "data" || data === undefined || isObject(data)) continue;
+    const advice =
+      'must be an object in A2A 0.3: send {"value": …} with data_part_compat in the metadata, or use A2A 1.0';
+    throw new WireError(`message.parts[${index}].data`, quote(data), advice);
+  }
   const { message, configuration, metadata } = decodeRfcJson(MessageSendParamsSchema, params ?? {});
   if (!message) throw new WireError("message", "", "is missing");
   const historyLength = configuration?.historyLength;
@@ -83,17 +90,6 @@ export function decodeMessageSend(params: JsonValue | undefined): MessageSend {
     historyLength,
     pushConfig: push && pushConfigOf(message.taskId, push),
   };
-}
-
-/** Throws a `WireError` with the remedy for a data part that is not an object, which A2A 0.3 requires. */
-function assertDataObjects(params: JsonValue | undefined): void {
-  for (const [index, json] of listOrEmpty(objectOrEmpty(objectOrEmpty(params).message).parts).entries()) {
-    const { kind, data } = objectOrEmpty(json);
-    if (kind !== "data" || data === undefined || isObject(data)) continue;
-    const advice =
-      'must be an object in A2A 0.3: send {"value": …} with data_part_compat in the metadata, or use A2A 1.0';
-    throw new WireError(`message.parts[${index}].data`, quote(data), advice);
-  }
 }
 
 function requestFromMessage(

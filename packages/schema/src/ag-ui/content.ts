@@ -1,7 +1,7 @@
 import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
-import type { Message as AgUiMessage, ContentPart } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
+import type { Message as AgUiMessage } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
 import { ContentPartSchema, PartSourceSchema } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
 import { type File, FileSchema, type Part, PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import { objectOrEmpty } from "../json.ts";
@@ -20,29 +20,21 @@ export function partsOfUser({ content }: AgUiMessage, path: string): Part[] {
   if (!Array.isArray(json)) throw mistyped(`${path}.content`, json, "text or a list of parts");
   return json.map((item, index) => {
     const at = `${path}.content[${index}]`;
-    return partOf(decodeRfcJson(ContentPartSchema, item, at), at);
+    const { type, text, source } = decodeRfcJson(ContentPartSchema, item, at);
+    if (type === "text") return create(PartSchema, { content: { case: "text", value: text } });
+    if (!MEDIA.has(type))
+      throw new WireError(`${at}.type`, quote(type), `is not one of text, ${[...MEDIA].join(", ")}`);
+    if (!source) throw new WireError(`${at}.source`, "", "is missing: say where the bytes are");
+    const { type: kind, value, mimeType: mediaType } = source;
+    if (kind === "url") return filePart({ mediaType, source: { case: "uri", value } });
+    if (kind !== "data") throw new WireError(`${at}.source.type`, quote(kind), "is not supported: send data or url");
+    if (mediaType === "") throw new WireError(`${at}.source.mimeType`, "", "is missing: name the media type");
+    try {
+      return filePart({ mediaType, source: { case: "bytes", value: base64Decode(value) } });
+    } catch (cause) {
+      throw new WireError(`${at}.source.value`, quote(value), "is not base64: encode the bytes so", { cause });
+    }
   });
-}
-
-function partOf({ type, text, source }: ContentPart, path: string): Part {
-  if (type === "text") return create(PartSchema, { content: { case: "text", value: text } });
-  if (!MEDIA.has(type))
-    throw new WireError(`${path}.type`, quote(type), `is not one of text, ${[...MEDIA].join(", ")}`);
-  if (!source) throw new WireError(`${path}.source`, "", "is missing: say where the bytes are");
-  const { type: kind, value, mimeType: mediaType } = source;
-  switch (kind) {
-    case "url":
-      return filePart({ mediaType, source: { case: "uri", value } });
-    case "data":
-      if (mediaType === "") throw new WireError(`${path}.source.mimeType`, "", "is missing: name the media type");
-      try {
-        return filePart({ mediaType, source: { case: "bytes", value: base64Decode(value) } });
-      } catch (cause) {
-        throw new WireError(`${path}.source.value`, quote(value), "is not base64: encode the bytes so", { cause });
-      }
-    default:
-      throw new WireError(`${path}.source.type`, quote(kind), "is not supported: send data or url");
-  }
 }
 
 const MEDIA: ReadonlySet<string> = new Set(["image", "audio", "video", "document"]);

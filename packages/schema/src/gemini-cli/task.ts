@@ -5,7 +5,7 @@ import { decodeCreated, decodeTask } from "../a2a-v03/task.ts";
 import { ArtifactSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { TaskMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import type { TaskCreated, TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { type Message, Role, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
+import { Role, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
 import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { encodeGeminiCliPart } from "./part.ts";
@@ -44,6 +44,20 @@ function taskJson(task: Shown): JsonObject {
     persistedState: { agentSettings: encodeGeminiCliSettings(task), taskState },
     contextId,
   });
+  // A user's message stays whole; each part of an agent's message is an update of its own.
+  const history = task.history.flatMap(({ messageId, role, parts }): JsonObject[] => {
+    const written = parts.flatMap((part) => encodeGeminiCliPart(part) ?? []);
+    if (written.length === 0) return [];
+    const ids = { taskId: id, contextId };
+    if (role === Role.USER) return [{ kind: "message", messageId, role: "user", parts: written, ...ids }];
+    return written.map((part, index) => ({
+      kind: "message",
+      messageId: index === 0 ? messageId : `${messageId}#${index}`,
+      role: "agent",
+      parts: [part],
+      ...ids,
+    }));
+  });
   return {
     kind: "task",
     id,
@@ -54,29 +68,9 @@ function taskJson(task: Shown): JsonObject {
       timestamp: time && timestampDate(time).toISOString(),
     }),
     metadata: encodeRfcJson(TaskMetadataSchema, metadata),
-    history: task.history.flatMap((message) => messagesJson(message, { taskId: id, contextId })),
+    history,
     artifacts: artifacts.map((artifact) => encodeRfcJson(ArtifactSchema, artifactEnvelope(artifact))),
   };
-}
-
-/**
- * Encodes a message of the history. A user's message stays whole; each part of an agent's message is an update of its
- * own.
- */
-function messagesJson(
-  { messageId, role, parts }: Message,
-  place: { readonly taskId: string; readonly contextId: string },
-): JsonObject[] {
-  const written = parts.flatMap((part) => encodeGeminiCliPart(part) ?? []);
-  if (written.length === 0) return [];
-  if (role === Role.USER) return [{ kind: "message", messageId, role: "user", parts: written, ...place }];
-  return written.map((part, index) => ({
-    kind: "message",
-    messageId: index === 0 ? messageId : `${messageId}#${index}`,
-    role: "agent",
-    parts: [part],
-    ...place,
-  }));
 }
 
 /** Decodes the Task frame that starts a stream, as the event that created the task. */

@@ -58,13 +58,11 @@ export function partsFromRest(parts: JsonValue): JsonValue {
       if ("kind" in part) return part;
       const { text, file, data, ...rest } = part;
       if (text !== undefined) return { ...rest, kind: "text", text };
-      if (file !== undefined) return { ...rest, kind: "file", file: mapObject(file, fileFromRest) };
-      return { ...rest, kind: "data", data: objectOrEmpty(data).data ?? data ?? null };
+      if (file === undefined) return { ...rest, kind: "data", data: objectOrEmpty(data).data ?? data ?? null };
+      const converted = mapObject(file, ({ fileWithUri, file_with_uri, fileWithBytes, file_with_bytes, ...others }) =>
+        defined({ ...others, uri: fileWithUri ?? file_with_uri, bytes: fileWithBytes ?? file_with_bytes }),
+      );
+      return { ...rest, kind: "file", file: converted };
     }),
   );
-}
-
-function fileFromRest(file: JsonObject): JsonObject {
-  const { fileWithUri, file_with_uri, fileWithBytes, file_with_bytes, ...rest } = file;
-  return defined({ ...rest, uri: fileWithUri ?? file_with_uri, bytes: fileWithBytes ?? file_with_bytes });
 }
