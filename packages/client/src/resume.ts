@@ -95,7 +95,13 @@ async function* readStreams(log: ResumableLog, options: ResumeOptions, signal: A
     let error: ConnectError | undefined;
     try {
       for await (const event of log.open(last, signal)) {
-        if (!isNext(event, last?.sequence ?? log.after)) continue;
+        const { sequence } = event;
+        const after = last?.sequence ?? log.after;
+        // An older event is a duplicate. Without a position, the log may start anywhere.
+        if (after !== undefined && sequence <= after) continue;
+        if (after !== undefined && sequence > after + 1n) {
+          throw new ConnectError(`event ${after + 1n} is missing: the server sent ${sequence}`, Code.DataLoss);
+        }
         last = event;
         // An event without a payload only keeps the count: the protocol in between does not show it.
         if (event.payload.case !== undefined) yield event;
@@ -191,16 +197,6 @@ const FINAL_CODES: ReadonlySet<Code> = new Set([
   Code.Unimplemented,
   Code.DataLoss,
 ]);
-
-/**
- * Whether an event directly follows a sequence, which is undefined if the log may start anywhere. An older event is a
- * duplicate. Throws `Code.DataLoss` for a gap.
- */
-function isNext({ sequence }: TaskEvent, after: bigint | undefined): boolean {
-  if (after === undefined || sequence === after + 1n) return true;
-  if (sequence <= after) return false;
-  throw new ConnectError(`event ${after + 1n} is missing: the server sent ${sequence}`, Code.DataLoss);
-}
 
 async function abortableDelay(ms: number, signal: AbortSignal): Promise<void> {
   const done = Promise.withResolvers<void>();

@@ -42,23 +42,15 @@ export interface SessionsActions {
  * options are ignored.
  */
 export function useSessions(client: DevtoolClient, options: SessionListOptions = {}): SessionsHandle {
-  const [kept, keep] = useState(() => open(client, options));
-  if (kept.client !== client || !isSameFilter(kept.filter, options.filter)) keep(open(client, options));
+  const { filter } = options;
+  const [kept, keep] = useState(() => ({ client, filter, list: createSessionList(client, options) }));
+  const isOther = kept.client !== client || !isSameFilter(kept.filter, filter);
+  if (isOther) keep({ client, filter, list: createSessionList(client, options) });
   const { list } = kept;
   const snapshot = useSyncExternalStore(list.subscribe, list.snapshot, list.snapshot);
   useFollowing(list);
   const [actions, failure] = useActions(list, listActions, isDelivered);
   return { ...snapshot, ...actions, failure };
-}
-
-interface KeptList {
-  readonly client: DevtoolClient;
-  readonly filter: SessionFilter | undefined;
-  readonly list: SessionList;
-}
-
-function open(client: DevtoolClient, options: SessionListOptions): KeptList {
-  return { client, filter: options.filter, list: createSessionList(client, options) };
 }
 
 function listActions(list: SessionList, run: RunAction): SessionsActions {

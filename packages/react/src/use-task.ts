@@ -60,27 +60,17 @@ export interface TaskActions {
  */
 export function useTask(client: DevtoolClient, options: TaskViewOptions = {}): TaskHandle {
   const { taskId } = options;
-  const [kept, keep] = useState(() => open(client, options));
+  const [kept, keep] = useState(() => ({ client, taskId, view: createTaskView(client, options) }));
   const isOther = kept.client !== client || kept.taskId !== taskId;
   if (isOther) {
     const isSame = kept.client === client && taskId !== undefined && kept.view.snapshot().task.id === taskId;
-    keep(isSame ? { ...kept, taskId } : open(client, options));
+    keep({ client, taskId, view: isSame ? kept.view : createTaskView(client, options) });
   }
   const { view } = kept;
   const snapshot = useSyncExternalStore(view.subscribe, view.snapshot, view.snapshot);
   useFollowing(view);
   const [actions, failure] = useActions(view, taskActions, isDelivered);
   return { ...snapshot, ...actions, failure };
-}
-
-interface KeptView {
-  readonly client: DevtoolClient;
-  readonly taskId: string | undefined;
-  readonly view: TaskView;
-}
-
-function open(client: DevtoolClient, options: TaskViewOptions): KeptView {
-  return { client, taskId: options.taskId, view: createTaskView(client, options) };
 }
 
 function isDelivered(view: TaskView): boolean {

@@ -49,7 +49,27 @@ export async function* runPushSuite(
     const hook = { extension: EXTENSION_URI, receiver: receiver.url + path };
     const variables = new Variables({ ...promptVariables(prompts), ...hook });
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    yield runCase({ one, receiver, path, context: { subject, variables, recording: new Recording() } }, limit);
+    const recording = new Recording();
+    const context = { subject, variables, recording };
+    const { id, requirements, steps, needs } = one;
+    const serverCase = create(CaseSchema, { id, requirements, steps, needs: ["pushNotifications", ...needs] });
+    const start = performance.now();
+    const skipped = skipReason(serverCase, context);
+    if (skipped !== undefined) {
+      yield { id, requirements, status: "skipped", reason: skipped, durationMs: 0 };
+      continue;
+    }
+    receiver.setAnswers(path, one.answers);
+    const setUpFailures = await playCase(serverCase, context, limit);
+    const failures =
+      setUpFailures.length > 0 ? setUpFailures : await checkPosts({ one, receiver, path, context }, limit);
+    const durationMs = elapsedMs(start);
+    recording.startStep(0);
+    for (const { headers, body, status } of receiver.posts(path)) {
+      recording.addRequest(`POST ${receiver.url}${path}`, Object.entries(headers), JSON.stringify(body));
+      recording.setResponse(String(status), []);
+    }
+    yield resultFromFailures(one, durationMs, failures, recording.records);
   }
 }
 
@@ -64,26 +84,6 @@ interface PlayedCase {
    */
   readonly path: string;
   readonly context: CaseContext;
-}
-
-async function runCase(played: PlayedCase, signal: AbortSignal): Promise<CaseResult> {
-  const start = performance.now();
-  const { one, receiver, path, context } = played;
-  const { id, requirements, steps, needs } = one;
-  const serverCase = create(CaseSchema, { id, requirements, steps, needs: ["pushNotifications", ...needs] });
-  const skipped = skipReason(serverCase, context);
-  if (skipped !== undefined) return { id, requirements, status: "skipped", reason: skipped, durationMs: 0 };
-  receiver.setAnswers(path, one.answers);
-  const setUpFailures = await playCase(serverCase, context, signal);
-  const failures = setUpFailures.length > 0 ? setUpFailures : await checkPosts(played, signal);
-  const durationMs = elapsedMs(start);
-  const { recording } = context;
-  recording.startStep(0);
-  for (const { headers, body, status } of receiver.posts(path)) {
-    recording.addRequest(`POST ${receiver.url}${path}`, Object.entries(headers), JSON.stringify(body));
-    recording.setResponse(String(status), []);
-  }
-  return resultFromFailures(one, durationMs, failures, recording.records);
 }
 
 /**

@@ -1,6 +1,5 @@
 import { create, equals } from "@bufbuild/protobuf";
 import type { AgentThought } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
-import type { ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
   type Message as AgUiMessage,
   MessageSchema as AgUiMessageSchema,
@@ -43,11 +42,6 @@ export function thoughtText({ subject, description }: AgentThought): string {
   return [subject, description].filter((line) => line !== "").join("\n\n");
 }
 
-/** Returns the arguments of a call as JSON text. */
-export function argumentsOf({ inputParameters = {} }: ToolCall): string {
-  return JSON.stringify(inputParameters);
-}
-
 /** A message of a user that only answers calls is not shown. */
 function userMessages({ messageId: id, parts }: Message): AgUiMessage[] {
   const content = contentOf(parts);
@@ -57,9 +51,8 @@ function userMessages({ messageId: id, parts }: Message): AgUiMessage[] {
 function agentMessages(message: Message): AgUiMessage[] {
   const { messageId: id, parts } = message;
   const text = parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
-  const toolCalls = toolCallsOf(message).map((call) => {
-    const { toolCallId, toolName: name } = call;
-    const named = { name, arguments: argumentsOf(call) };
+  const toolCalls = toolCallsOf(message).map(({ toolCallId, toolName: name, inputParameters = {} }) => {
+    const named = { name, arguments: JSON.stringify(inputParameters) };
     return create(AgUiToolCallSchema, { id: toolCallId, type: "function", function: named });
   });
   const thoughts = parts.flatMap(({ content }) => (content.case === "thought" ? [thoughtText(content.value)] : []));

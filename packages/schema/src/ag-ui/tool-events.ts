@@ -13,7 +13,7 @@ import { defined, objectOrEmpty } from "../json.ts";
 import { jsonValue } from "../rfc-json.ts";
 import { findToolCallDetail, hasToolCall, isEnded, toolCallsOf } from "../tool-call.ts";
 import { encodeEvent } from "./encode-event.ts";
-import { argumentsOf, resultId } from "./thread-messages.ts";
+import { resultId } from "./thread-messages.ts";
 import { resultTextOf } from "./tool-result.ts";
 
 /** Encodes the tool calls of a run. A call that the thread already has is not started again; only its result follows. */
@@ -32,14 +32,14 @@ export class ToolEvents {
 
   /** Returns the events that show a call as it is now. `task` is the task with it. */
   update(call: ToolCall, task: Task): JsonObject[] {
-    const { toolCallId, toolName: toolCallName, status, description, liveContent } = call;
+    const { toolCallId, toolName: toolCallName, inputParameters = {}, status, description, liveContent } = call;
     const events: JsonObject[] = [];
     if (!this.#begun.has(toolCallId)) {
       this.#begun.add(toolCallId);
       const parentMessageId = task.history.findLast((message) => hasToolCall(message, toolCallId))?.messageId ?? "";
       events.push(
         encodeEvent(ToolCallStartEventSchema, { toolCallId, toolCallName, parentMessageId }),
-        encodeEvent(ToolCallArgsEventSchema, { toolCallId, delta: argumentsOf(call) }),
+        encodeEvent(ToolCallArgsEventSchema, { toolCallId, delta: JSON.stringify(inputParameters) }),
         encodeEvent(ToolCallEndEventSchema, { toolCallId }),
       );
     }
