@@ -1,4 +1,5 @@
 import type { Transport } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { SEQUENCE_URI } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import type { CallHeaders } from "../a2a/endpoint.ts";
@@ -27,7 +28,7 @@ export function createGrpcBinding(transport: Transport, headers: CallHeaders, to
         yield* streamWithToken(token, async function* (value) {
           const resume = defined({ "last-event-id": lastEventId?.toString() });
           const all = { ...headers, ...resume, ...bearerHeader(value) };
-          const { message } = await transport.stream(method, signal, undefined, all, only(request));
+          const { message } = await transport.stream(method, signal, undefined, all, createAsyncIterable([request]));
           for await (const response of message) {
             const sequence = response.payload.value?.metadata?.[SEQUENCE_URI];
             yield { response, id: typeof sequence === "string" ? sequence : undefined };
@@ -38,8 +39,4 @@ export function createGrpcBinding(transport: Transport, headers: CallHeaders, to
       }
     },
   };
-}
-
-async function* only<T>(value: T): AsyncIterable<T> {
-  yield value;
 }

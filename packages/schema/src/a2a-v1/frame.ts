@@ -5,7 +5,7 @@ import {
   TaskSchema as TaskV03Schema,
   TaskStatusUpdateEventSchema as UpdateV03Schema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import type { StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import type { StreamResponse } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { isAtRest } from "../task-state.ts";
 import { WireError } from "../wire-error.ts";
@@ -25,42 +25,36 @@ export function frameFromA2a(payload: StreamResponse["payload"]): JsonObject {
       return encodeRfcJson(TaskV03Schema, taskToV03(payload.value));
     case "message":
       return encodeRfcJson(MessageV03Schema, messageToV03(payload.value, "message"));
-    case "statusUpdate":
-      return updateFrame(payload.value);
-    case "artifactUpdate":
-      return artifactFrame(payload.value);
+    case "statusUpdate": {
+      const { taskId, contextId, status, metadata } = payload.value;
+      if (!status) throw new WireError("statusUpdate.status", "", "is missing");
+      const update = create(UpdateV03Schema, {
+        kind: "status-update",
+        taskId,
+        contextId,
+        status: statusToV03(status, "statusUpdate.status"),
+        final: isAtRest(stateFromA2a(status.state)),
+        metadata,
+      });
+      return encodeRfcJson(UpdateV03Schema, update);
+    }
+    case "artifactUpdate": {
+      const { taskId, contextId, artifact, append, lastChunk, metadata } = payload.value;
+      if (!artifact) throw new WireError("artifactUpdate.artifact", "", "is missing");
+      const update = create(ArtifactUpdateV03Schema, {
+        kind: "artifact-update",
+        taskId,
+        contextId,
+        artifact: artifactToV03(artifact, "artifactUpdate.artifact"),
+        append,
+        lastChunk,
+        metadata,
+      });
+      return encodeRfcJson(ArtifactUpdateV03Schema, update);
+    }
     case undefined:
       throw new WireError("", "", "the element of the stream holds nothing");
     default:
       return payload satisfies never;
   }
-}
-
-function updateFrame({ taskId, contextId, status, metadata }: TaskStatusUpdateEvent): JsonObject {
-  if (!status) throw new WireError("statusUpdate.status", "", "is missing");
-  const state = stateFromA2a(status.state);
-  const update = create(UpdateV03Schema, {
-    kind: "status-update",
-    taskId,
-    contextId,
-    status: statusToV03(status, "statusUpdate.status"),
-    final: isAtRest(state),
-    metadata,
-  });
-  return encodeRfcJson(UpdateV03Schema, update);
-}
-
-function artifactFrame(update: TaskArtifactUpdateEvent): JsonObject {
-  const { taskId, contextId, artifact, append, lastChunk, metadata } = update;
-  if (!artifact) throw new WireError("artifactUpdate.artifact", "", "is missing");
-  const frame = create(ArtifactUpdateV03Schema, {
-    kind: "artifact-update",
-    taskId,
-    contextId,
-    artifact: artifactToV03(artifact, "artifactUpdate.artifact"),
-    append,
-    lastChunk,
-    metadata,
-  });
-  return encodeRfcJson(ArtifactUpdateV03Schema, frame);
 }
