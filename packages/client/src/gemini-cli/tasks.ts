@@ -97,7 +97,17 @@ async function* exchange(
     known ??= recorded.open(taskIdFrom(result));
     const events: TaskEvent[] = [];
     if (!isMessageRecorded) {
-      const event = messageEvent(request, known.task);
+      const { message, taskId, contextId } = request;
+      const event = create(
+        TaskEventSchema,
+        defined({
+          sequence: known.task.sequence + 1n,
+          taskId,
+          contextId: known.task.contextId || contextId,
+          state: TaskState.WORKING,
+          payload: message && ({ case: "message", value: message } as const),
+        }),
+      );
       known.append(event);
       events.push(event);
       isMessageRecorded = true;
@@ -124,19 +134,6 @@ async function* withTurnErrors(frames: AsyncIterable<Frame>): AsyncIterable<Fram
   } catch (reason) {
     throw lostTurnError(reason);
   }
-}
-
-function messageEvent({ message, taskId, contextId }: SendMessageRequest, task: Task): TaskEvent {
-  return create(
-    TaskEventSchema,
-    defined({
-      sequence: task.sequence + 1n,
-      taskId,
-      contextId: task.contextId || contextId,
-      state: TaskState.WORKING,
-      payload: message && ({ case: "message", value: message } as const),
-    }),
-  );
 }
 
 /**
