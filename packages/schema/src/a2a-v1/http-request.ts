@@ -25,7 +25,7 @@ export interface HttpParts {
  * Builds the JSON of a request from the path, the query and the body, according to `google.api.http`.
  *
  * The body is the whole request or one of its fields; other fields come from the query; the path overrides both. Throws
- * a `WireError`, also for a parameter of the query that is given twice and is no list.
+ * a `WireError`, also for a parameter of the query that is given twice and is not a list.
  */
 export function requestJson(schema: DescMessage, { body: holder }: HttpBinding, parts: HttpParts): JsonObject {
   const { variables, query, body } = parts;
