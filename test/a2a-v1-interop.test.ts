@@ -19,6 +19,7 @@ import {
   userMessage,
   WITH_EXTENSION,
 } from "./a2a-v1/a2a-js-client.ts";
+import { GatedModel } from "./message-queue/gated-model.ts";
 
 describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
   let workspace: string;
@@ -75,14 +76,21 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
   });
 
   it("subscribes to a task: a snapshot first, then updates to its end", async () => {
-    const [begun] = await begin("wait 2000\ntext Late.");
-    const seen = await all(client.resubscribeTask({ tenant: "", id: begun?.id ?? "" }));
+    const model = new GatedModel();
+    await using busy = await serveCodingAgent({ workspace, model });
+    const itsClient = await officialClient(busy, binding);
+    const [begun] = await begin("hello", itsClient);
+    const place = { tenant: "", id: begun?.id ?? "" };
+    const seen = [];
+    for await (const element of itsClient.resubscribeTask(place)) {
+      if (seen.push(element) > 1) continue;
+      await model.asked(1);
+      model.answer("Late.");
+    }
     expect(taskOf(seen).id).toBe(begun?.id);
     expect(textsOf(seen)).toContain("Late.");
     expect(stateOf(seen)).toBe(TaskState.TASK_STATE_COMPLETED);
-    await expect(all(client.resubscribeTask({ tenant: "", id: begun?.id ?? "" }))).rejects.toMatchObject({
-      name: "UnsupportedOperationError",
-    });
+    await expect(all(itsClient.resubscribeTask(place))).rejects.toMatchObject({ name: "UnsupportedOperationError" });
   });
 
   it("continues an ended task in a new one that refers to it; a retry begins no further task (STREAM-5)", async () => {
@@ -122,9 +130,9 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
     expect(new Set(ids).size).toBe(3);
   });
 
-  async function begin(script: string) {
+  async function begin(script: string, by: Client = client) {
     const configuration = { ...imagesOnly(), acceptedOutputModes: [], returnImmediately: true };
-    const task = await client.sendMessage({ ...sending(userMessage([textPart(script)])), configuration });
+    const task = await by.sendMessage({ ...sending(userMessage([textPart(script)])), configuration });
     return "status" in task ? [task] : [];
   }
 

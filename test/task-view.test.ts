@@ -21,6 +21,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
 import { roundsOf, seedOf } from "./depth.ts";
 import { freePort } from "./free-port.ts";
+import { GatedModel } from "./message-queue/gated-model.ts";
 
 const CUTS = roundsOf("DEVTOOL_VIEW_CUTS", { quick: 3, ci: 40, deep: 2000 });
 const QUICK = { baseDelayMs: 1 };
@@ -142,13 +143,19 @@ describe("a view of a task", () => {
   });
 
   it("queues a message while the task works", async () => {
-    const view = createTaskView(client);
-    const first = view.send("text One.\nwait 300\ntext Two.", soon());
-    await until(view, (snapshot) => texts(snapshot).includes("One."));
-    const second = view.send("text Three.", soon());
+    const model = new GatedModel();
+    await using busy = await serveCodingAgent({ workspace: join(base, "work"), model });
+    const view = createTaskView(connect(busy.url, busy.token));
+    const first = view.send("one", soon());
+    await until(view, ({ task }) => task.state === TaskState.WORKING);
+    await model.asked(1);
+    const second = view.send("two", soon());
     await until(view, ({ task }) => task.queuedMessages.length === 1);
+    model.answer("One.");
+    await model.asked(2);
+    model.answer("Two.");
     await Promise.all([first, second]);
-    expect(texts(view.snapshot()).slice(-3)).toEqual(["One.Two.", "text Three.", "Three."]);
+    expect(texts(view.snapshot())).toEqual(["one", "One.", "two", "Two."]);
   });
 
   it("cancels a task", async () => {
@@ -198,14 +205,19 @@ describe("a view of a task", () => {
   });
 
   it("stops reading when nobody follows any more, and goes on where it was", async () => {
-    const view = createTaskView(client);
+    const model = new GatedModel();
+    await using busy = await serveCodingAgent({ workspace: join(base, "work"), model });
+    const itsClient = connect(busy.url, busy.token);
+    const view = createTaskView(itsClient);
     const leave = new AbortController();
-    const sent = view.send("say 3\nwait 200\nsay 3", leave.signal);
-    await until(view, ({ items }) => items.length === 2);
+    const sent = view.send("one", leave.signal);
+    await until(view, ({ items }) => items.length === 1);
+    await model.asked(1);
     leave.abort(new Error("left"));
     await expect(sent).rejects.toThrow("left");
+    model.answer("One.");
     await following(view, () => until(view, ({ task }) => task.state === TaskState.COMPLETED));
-    expect(view.snapshot().task).toEqual(await folded(client, view.snapshot().task.id));
+    expect(view.snapshot().task).toEqual(await folded(itsClient, view.snapshot().task.id));
   });
 
   it("goes on with the task that continues an ended one in A2A 1.0", async () => {
