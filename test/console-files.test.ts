@@ -14,7 +14,7 @@ describe("the files of the console", () => {
   beforeAll(async () => {
     server = await createServer({ agents: { agent }, site: await loadConsole() });
     const html = await (await get("/")).text();
-    script = /src="\.(\/assets\/page-[^"]+\.js)"/.exec(html)?.[1] ?? "";
+    script = /src="\.(\/assets\/[^"]+\.js)"/.exec(html)?.[1] ?? expect.fail("the page has no script");
   });
   afterAll(() => server.close());
 
