@@ -12,7 +12,7 @@ export default defineConfig({
     target: "es2023",
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // One file. One that was fetched when it is first needed could be gone then: with its server, or with another version.
+    // One script: a part that is fetched when it is first opened could be gone by then, with its server or after an update.
     rolldownOptions: { output: { codeSplitting: false } },
     license: { fileName: "licenses.md" },
   },

@@ -62,7 +62,7 @@ export async function* runNewCalls(
       return { call, detail: changedDetail(update.detail, {}), invocation: undefined };
     }),
   );
-  for (const { call } of prepared) if (isAwaitingApproval(call)) context.confirmations.open(call.toolCallId);
+  openQuestions(prepared, context);
   yield prepared.flatMap((item, index) => {
     const requested = calls[index];
     if (item.call.status !== ToolCallStatus.FAILED || !requested) return [item];
@@ -89,7 +89,7 @@ export async function* runOpenCalls(
   );
   const answered = resumed.map(({ call, item }) => afterAnswer(call, item, context.task));
   const prepared = answered.map((item) => (followsDeclined(item.call, context.task) ? cancelledCall(item) : item));
-  for (const { call } of prepared) if (isAwaitingApproval(call)) context.confirmations.open(call.toolCallId);
+  openQuestions(prepared, context);
   const changed = prepared.filter(({ call }, index) => call !== calls[index]);
   if (changed.length > 0) yield changed;
   yield* runPrepared(prepared, context, signal);
@@ -130,6 +130,10 @@ function followsDeclined(call: ToolCall, task: Task): boolean {
 /** Returns the call marked CANCELLED: the user was not asked about it, and it was to follow one that they declined. */
 function cancelledCall({ call, detail }: PreparedCall): PreparedCall {
   return { call: { ...call, status: ToolCallStatus.CANCELLED }, detail, invocation: undefined };
+}
+
+function openQuestions(prepared: readonly PreparedCall[], { confirmations }: SchedulerContext): void {
+  for (const { call } of prepared) if (isAwaitingApproval(call)) confirmations.open(call.toolCallId);
 }
 
 /** Runs groups of calls one after the other, and the calls of a group in parallel. */

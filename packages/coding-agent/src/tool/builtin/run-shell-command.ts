@@ -81,7 +81,7 @@ export function runShellCommandTool(workspace: Workspace, options: ShellOptions)
       const directory = checked.directory || ".";
       const workingDirectory = workspace.directoryPath(directory);
       const background = args.background === true ? options.background : undefined;
-      const { confines } = (await options.sandbox?.()) ?? noSandbox("");
+      const { confines } = await findSandbox(options);
       // The parts that the model cannot choose come last, so that its own description cannot hide them.
       const description = [
         commandDescription(command, checked.description ?? ""),
@@ -172,9 +172,13 @@ async function* startInBackground(
   );
 }
 
+async function findSandbox({ sandbox }: ShellOptions): Promise<Sandbox> {
+  return sandbox ? await sandbox() : noSandbox("");
+}
+
 /** Returns the sandbox. Throws `Code.Aborted` if the user approved the command with one and it is no longer available. */
 async function approvedSandbox(options: RunOptions): Promise<Sandbox> {
-  const sandbox = (await options.sandbox?.()) ?? noSandbox("");
+  const sandbox = await findSandbox(options);
   if (sandbox.confines || !options.confines) return sandbox;
   throw new DevtoolError("the sandbox that the command was shown with is no longer available", Code.Aborted, {
     remedy: "try again",

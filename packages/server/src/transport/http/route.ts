@@ -80,7 +80,10 @@ export function queryOf(request: HttpRequest): URLSearchParams {
   return new URLSearchParams((request.url ?? "").split("?", 2)[1] ?? "");
 }
 
-/** Returns the query parameters of a request, of which none is a list. Throws a `WireError` for one that is given twice, in either spelling. */
+/**
+ * Returns the query parameters of a request by their names. None of them is a list: throws a `WireError` for one that is given
+ * twice, in either spelling.
+ */
 export function valuesInQuery(request: HttpRequest): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   const names = new Set<string>();
