@@ -23,21 +23,19 @@ export function modelChoice(
   configOptions: readonly SessionConfigOption[],
   models: JsonObject,
 ): ModelChoice | undefined {
-  // The agent's program may send anything.
   const option = configOptions.find(({ category, type }) => category === "model" && type === "select");
   if (option?.type === "select") {
     const choices = option.options.flatMap((each) => ("value" in each ? [each] : each.options));
-    const offered = choices.map(({ value, name }) => ({
-      name: stringOrEmpty(value),
-      displayName: stringOrEmpty(name),
-    }));
+    const offered = choices.map(({ value, name }) => offeredModel(value, name));
     return { optionId: option.id, current: stringOrEmpty(option.currentValue), offered };
   }
   const listed = listOrEmpty(models.availableModels).filter(isObject);
   if (listed.length === 0) return undefined;
-  const offered = listed.map(({ modelId, name }) => ({
-    name: stringOrEmpty(modelId),
-    displayName: stringOrEmpty(name),
-  }));
+  const offered = listed.map(({ modelId, name }) => offeredModel(modelId, name));
   return { optionId: undefined, current: stringOrEmpty(models.currentModelId), offered };
+}
+
+/** The agent's program may send anything. */
+function offeredModel(name: unknown, displayName: unknown): OfferedModel {
+  return { name: stringOrEmpty(name), displayName: stringOrEmpty(displayName) };
 }

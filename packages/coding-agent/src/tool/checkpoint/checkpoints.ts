@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { HostPrograms } from "@devtool/sandbox";
 import { type Checkpoint, CheckpointSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
@@ -107,9 +107,7 @@ export class Checkpoints {
     try {
       this.#assertGitIsOutside(place.workspacePath);
       const checkpoints = await this.#inTurn(() => this.#listOwn(place, signal));
-      return checkpoints.map(({ id, label, createTime }) => {
-        return { id, label, time: createTime ? timestampDate(createTime) : new Date(0) };
-      });
+      return checkpoints.map(({ id, label, createTime }) => ({ id, label, time: toDate(createTime) }));
     } catch (reason) {
       if (!(reason instanceof DevtoolError) || reason.code !== Code.Unavailable) throw reason;
       this.#sendNotice(`no checkpoint was made: ${reason.message}`);
@@ -169,7 +167,7 @@ export class Checkpoints {
       });
     }
     const { files } = await this.#repository.read(place.workspacePath, id, signal);
-    return { files, time: checkpoint.createTime ? timestampDate(checkpoint.createTime) : new Date(0) };
+    return { files, time: toDate(checkpoint.createTime) };
   }
 
   /** Returns the current files of a workspace, without the server's own data. Throws when this takes too long. */
@@ -276,4 +274,8 @@ function isUnchanged(before: TrackedFiles, files: TrackedFiles): boolean {
     const known = before.get(path);
     return known?.blob === blob && known.mode === mode;
   });
+}
+
+function toDate(time: Timestamp | undefined): Date {
+  return time ? timestampDate(time) : new Date(0);
 }
